@@ -1,0 +1,111 @@
+"""Score the best checkpoint of finished runs; writes RUN/results.json, one row per figure.
+
+    python scripts/evaluate.py runs/tf-nd
+    torchrun --nproc_per_node 2 scripts/evaluate.py runs/tf-nd      (two processes, also on a CPU)
+
+By default on the validation, test and generalization sets of the data that the run was trained on. The
+generalization set is scored with the outputs of the hierarchical and of the linear rule.
+"""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from accelerate import PartialState
+
+from tasks.evaluation.evaluation import EvaluationSettings, evaluate_run
+from tasks.evaluation.report import results_table
+from tasks.evaluation.rows import write_csv_rows, write_json_rows
+from tasks.evaluation.run_folder import read_run
+from tasks.evaluation.sets import SPLITS
+from zoo.errors import UserError, unknown_name
+
+
+def main() -> int:
+    """Exit status: 0, or 2 for bad input."""
+    try:
+        evaluate(parse_arguments())
+    except UserError as error:
+        if os.environ.get("RANK", "0") == "0":
+            print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    defaults = EvaluationSettings()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", type=Path, help="run folder that train.py finished")
+    parser.add_argument("--data", metavar="DIR", help="folder of published files (default: the training's data)")
+    parser.add_argument(
+        "--sets", nargs="+", metavar="SET", default=SPLITS, help=f"any of: {', '.join(SPLITS)} (default: all)"
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="score only the first N lines of each set")
+    parser.add_argument(
+        "--samples",
+        type=int,
+        default=defaults.samples,
+        help="outputs sampled per input where partial accuracy is sampled (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=int, default=defaults.seed, help="of the samples (default: %(default)s)")
+    parser.add_argument(
+        "--batch-tokens",
+        type=int,
+        default=defaults.batch_tokens,
+        help="most tokens in a batch, padding counted; changes speed, not results (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="FILE", help="write the rows of all RUNs here (.json or .csv) instead"
+    )
+    return parser.parse_args()
+
+
+def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
+    for name in arguments.sets:
+        if name not in SPLITS:
+            raise unknown_name("set", name, SPLITS)
+    for name, least in (("limit", 1), ("samples", 1), ("batch_tokens", 1), ("seed", 0)):
+        value = getattr(arguments, name)
+        if value is not None and value < least:
+            raise UserError(f"--{name.replace('_', '-')} is {value}; allowed: {least} or more.")
+    if arguments.output is not None and arguments.output.suffix not in (".json", ".csv"):
+        raise UserError(f"--output is {arguments.output}; allowed: a name that ends in .json or .csv.")
+    if arguments.output is not None and not arguments.output.parent.is_dir():
+        raise UserError(f"--output is {arguments.output}, but {arguments.output.parent} is no folder; make it first.")
+    return EvaluationSettings(
+        arguments.data,
+        tuple(name for name in SPLITS if name in arguments.sets),
+        arguments.limit,
+        arguments.samples,
+        arguments.seed,
+        arguments.batch_tokens,
+    )
+
+
+def evaluate(arguments: argparse.Namespace) -> None:
+    settings = settings_of(arguments)
+    runs = [read_run(folder) for folder in arguments.runs]  # all are checked before the first is scored
+    state = PartialState()
+    collected = []
+    try:
+        for run in runs:
+            rows = evaluate_run(run, settings)
+            collected += rows
+            if state.is_main_process:
+                print(results_table(rows))
+                if arguments.output is None:
+                    write_json_rows(run.folder / "results.json", rows)
+                    print(f"written: {run.folder / 'results.json'}\n")
+        if state.is_main_process and arguments.output is not None:
+            write = write_csv_rows if arguments.output.suffix == ".csv" else write_json_rows
+            write(arguments.output, collected)
+            print(f"written: {arguments.output}")
+    finally:
+        state.destroy_process_group()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

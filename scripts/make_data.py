@@ -1,0 +1,58 @@
+"""Write the generated sets of a transformation task as TSV files, as the published ones are.
+
+python scripts/make_data.py --task question_formation --output data --sizes train=1000,test=100
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from tasks import load_task
+from tasks.transformation.cache import write_text
+from tasks.transformation.files import SUFFIXES
+from zoo.errors import UserError
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", required=True, help="a transformation task, e.g. question_formation")
+    parser.add_argument("--output", required=True, type=Path, help="folder of the files TASK.train, .dev, .test, .gen")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sizes", default="", help="lines a set, e.g. train=1000,validation=100; else the full sets")
+    parser.add_argument("--force", action="store_true", help="write over files that are there")
+    arguments = parser.parse_args(argv)
+    try:
+        sizes = parse_sizes(arguments.sizes)
+        for path in write_sets(arguments.task, arguments.output, arguments.seed, sizes, arguments.force):
+            print(path)
+    except (UserError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def parse_sizes(text: str) -> dict[str, int]:
+    """Lines by split from `train=1000,test=100`; UserError for anything else."""
+    sizes = {}
+    for part in filter(None, text.split(",")):
+        split, _, size = part.strip().partition("=")
+        if not size.isdecimal():
+            raise UserError(f"--sizes {text!r}: {part!r} is not SPLIT=NUMBER; write e.g. train=1000,test=100.")
+        sizes[split] = int(size)
+    return sizes
+
+
+def write_sets(name: str, folder: Path, seed: int, sizes: dict[str, int], force: bool) -> list[Path]:
+    """Write one file a set and return their paths; UserError where one is there and `force` is not set."""
+    task = load_task(name)
+    paths = {split: folder / f"{name}.{suffix}" for split, suffix in SUFFIXES.items()}
+    there = [str(path) for path in paths.values() if path.exists()]
+    if there and not force:
+        raise UserError(f"{', '.join(there)} would be written over; choose another --output or add --force.")
+    data = task.load_data(seed=seed, sizes=sizes)
+    for split, path in paths.items():
+        write_text(path, "".join(f"{source}\t{target}\n" for source, target in data.sets[split]))
+    return list(paths.values())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Train one model of the registry on one task.
+
+    python scripts/train.py --model tf-nd --task question_formation --output runs/tf-nd
+    torchrun --nproc_per_node 2 scripts/train.py ...      (two processes, also on a CPU)
+
+By default the protocol of the task, until convergence. Ctrl-C saves; --resume goes on.
+"""
+
+import dataclasses
+import importlib.util
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import set_seed
+from transformers import PreTrainedModel
+from transformers.utils import logging
+from zoo.registry import get_entry
+
+from tasks import load_task
+from tasks.tokenization import word_tokenizer
+from tasks.training.arguments import TrainingArguments, parse_arguments
+from tasks.training.batches import Strings
+from tasks.training.checkpoints import RunFolder
+from tasks.training.loop import Diverged, Run, Trainer
+from tasks.training.schedule import Budget, Protocol, protocol_for
+from tasks.training.signals import Interrupted
+from tasks.training.versions import code_version, library_versions
+from zoo import create_model
+from zoo.errors import UserError
+
+
+def main() -> int:
+    """Exit status: 0, 1 (training diverged), 2 (bad input), 130 or 143 (interrupted, state saved)."""
+    logging.disable_progress_bar()  # one for each file saved
+    try:
+        train(parse_arguments(__doc__))
+    except UserError as error:
+        report(f"error: {error}")
+        return 2
+    except Diverged as error:
+        report(f"error: {error}")
+        return 1
+    except Interrupted as interruption:
+        command = shlex.join(argument for argument in sys.argv if argument != "--resume")
+        report(f"{interruption}; state saved. To go on: python {command} --resume")
+        return 128 + interruption.number
+    return 0
+
+
+def report(message: str) -> None:
+    """Says something once, however many processes there are."""
+    if os.environ.get("RANK", "0") == "0":
+        print(message, file=sys.stderr)
+
+
+def train(arguments: TrainingArguments) -> None:
+    # Configuration
+    task = load_task(arguments.task)
+    entry = get_entry(arguments.model)
+    if task.family not in entry.tasks:
+        raise UserError(
+            f"model {entry.name} cannot be trained on {task.name}, a {task.family} task. "
+            f"Allowed for it: {', '.join(entry.tasks)} tasks."
+        )
+    protocol = protocol_for(
+        task.family,
+        learning_rate=arguments.learning_rate,
+        batch_tokens=arguments.batch_tokens,
+        checkpoint_examples=arguments.checkpoint_examples,
+    )
+    budget = Budget(arguments.max_examples, arguments.max_minutes, arguments.max_epochs)
+    accelerator = start_accelerator(arguments)
+
+    try:
+        # Data
+        sizes = {"train": arguments.train_size, "validation": arguments.validation_size}
+        with accelerator.main_process_first():  # the others find the generated data in the cache
+            data = task.load_data(
+                data_dir=arguments.data_dir,
+                seed=arguments.data_seed,
+                sizes={split: size for split, size in sizes.items() if size is not None},
+                splits=list(sizes),
+            )
+        tokenizer = word_tokenizer(task.words)
+        training = Strings(tokenizer, data.sets["train"])
+        validation = Strings(tokenizer, data.sets["validation"])
+
+        # Model
+        model = create_model(
+            entry.name,
+            tokenizer=tokenizer,
+            parameters=arguments.parameters,
+            seed=arguments.seed,
+            **arguments.configuration(),
+        )
+        set_seed(arguments.seed, device_specific=True)  # dropout differs between processes, weights do not
+
+        # Loop
+        folder = RunFolder(Path(arguments.output))
+        settings = describe(arguments, protocol, accelerator, model) | {
+            "label": entry.label,
+            "family": task.family,
+            "data": data.description,
+            "data_digest": training.digest(),
+        }
+        folder.check(settings, resume=arguments.resume)
+        run = Run(model, tokenizer, training, validation, protocol, budget, folder)
+        trainer = Trainer(accelerator, run, seed=arguments.seed, save_minutes=arguments.save_minutes)
+        accelerator.wait_for_everyone()  # all have checked the folder before it changes
+        if arguments.resume:
+            trainer.resume()
+        elif accelerator.is_main_process:
+            folder.write_arguments(settings)
+        if arguments.tensorboard:
+            accelerator.init_trackers("tensorboard")
+        summary = trainer.train()
+        accelerator.print(f"{arguments.output}: {summary['examples']:,} examples, {summary['reason']}")
+    finally:
+        accelerator.end_training()
+
+
+def start_accelerator(arguments: TrainingArguments) -> Accelerator:
+    if arguments.tensorboard and importlib.util.find_spec("tensorboard") is None:
+        raise UserError("--tensorboard needs the package tensorboard: pip install 'syntax-zoo[track]'.")
+    accelerator = Accelerator(
+        cpu=not torch.accelerator.is_available(),
+        log_with="tensorboard" if arguments.tensorboard else None,
+        project_dir=arguments.output,
+    )
+    if arguments.threads is not None:
+        torch.set_num_threads(arguments.threads)
+    return accelerator
+
+
+def describe(
+    arguments: TrainingArguments, protocol: Protocol, accelerator: Accelerator, model: PreTrainedModel
+) -> dict[str, Any]:
+    """What arguments.json says of a run, beside its data."""
+    return {
+        **dataclasses.asdict(arguments),
+        **dataclasses.asdict(protocol),
+        "processes": accelerator.num_processes,
+        "threads": torch.get_num_threads(),
+        "parameter_count": sum(parameter.numel() for parameter in model.parameters()),
+        "code_version": code_version(),
+        "versions": library_versions(),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

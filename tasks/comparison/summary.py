@@ -1,0 +1,71 @@
+"""Means and standard deviations over runs that differ in nothing but their seed."""
+
+import statistics
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tasks import list_tasks
+from tasks.evaluation.rows import Row
+from zoo import list_models
+
+
+class Condition(NamedTuple):
+    """What all runs of one table share: figures under other conditions are never averaged or set side by side."""
+
+    task: str
+    budget: str
+    data: str
+
+
+class Variant(NamedTuple):
+    """One line of a table."""
+
+    model: str
+    label: str
+    settings: str
+    parameters: int
+
+
+class Statistic(NamedTuple):
+    """Mean and sample standard deviation (n - 1) over the n of `runs` that have a value."""
+
+    mean: float | None
+    standard_deviation: float | None  # None for fewer than two values
+    n: int
+    runs: int
+    reasons: tuple[str, ...] = ()  # why the others have none
+
+
+Figures = dict[tuple[str, str], Statistic]  # by (metric, set)
+Summary = dict[Condition, dict[Variant, Figures]]
+
+
+def summarize(rows: Iterable[Row]) -> Summary:
+    """Groups rows; tasks and models stand in the order of the registry."""
+    groups: dict[Condition, dict[Variant, dict[tuple[str, str], list[Row]]]] = {}
+    for row in rows:
+        condition = Condition(row.task, row.budget, row.data)
+        variant = Variant(row.model, row.label, row.settings, row.parameters)
+        figures = groups.setdefault(condition, {}).setdefault(variant, {})
+        figures.setdefault((row.metric, row.set), []).append(row)
+    tasks, models = list_tasks(), list_models()
+    return {
+        condition: {
+            variant: {key: describe(figure) for key, figure in groups[condition][variant].items()}
+            for variant in sorted(groups[condition], key=lambda variant: (_place(variant.model, models), variant))
+        }
+        for condition in sorted(groups, key=lambda condition: (_place(condition.task, tasks), condition))
+    }
+
+
+def describe(rows: list[Row]) -> Statistic:
+    """The statistic of one figure over runs."""
+    values = [row.value for row in rows if row.value is not None]
+    reasons = tuple(sorted({row.note for row in rows if row.value is None}))
+    mean = statistics.fmean(values) if values else None
+    deviation = statistics.stdev(values) if len(values) > 1 else None
+    return Statistic(mean, deviation, len(values), len(rows), reasons)
+
+
+def _place(name: str, order: list[str]) -> int:
+    return order.index(name) if name in order else len(order)

@@ -1,0 +1,172 @@
+"""Summaries as tables: terminal, Markdown, LaTeX, and CSV in long form."""
+
+import csv
+import io
+from dataclasses import dataclass, field
+
+from tasks import load_task
+from tasks.comparison.summary import Condition, Figures, Statistic, Summary, Variant
+
+PaperFigures = dict[tuple[str, str], Figures]
+
+# In the order of the paper's tables. Its column "Log Ratio" of full accuracy holds the mean over examples.
+COLUMNS = {
+    ("full_accuracy", "test"): "FA test",
+    ("full_accuracy", "hierarchical"): "FA hier.",
+    ("full_accuracy", "linear"): "FA linear",
+    ("full_mean_log_ratio", "generalization"): "FA log ratio",
+    ("partial_accuracy", "hierarchical"): "PA hier.",
+    ("partial_accuracy", "linear"): "PA linear",
+    ("partial_log_ratio", "generalization"): "PA log ratio",
+}
+LEGEND = (
+    "Mean ± sample standard deviation over n runs. FA, PA: expected full and partial accuracy, on the test set and on "
+    "the generalization set with the outputs of the hierarchical and of the linear rule. FA log ratio: mean over "
+    "examples of log p(hierarchical) - log p(linear), so that it tells the rules apart where both FA print as 0.000. "
+    "PA log ratio: log(PA hierarchical / PA linear). Positive: the hierarchical rule is preferred."
+)
+PAPER_LEGEND = "Paper: means of 5 runs to convergence, with 10 trials of learning rate and batch size before them."
+MISSING = "–"
+
+
+@dataclass
+class Table:
+    """Text cells of one condition; `notes` say what is not in the cells."""
+
+    title: str
+    rows: list[list[str]]
+    headings: list[str] = field(default_factory=lambda: ["model", "n", *COLUMNS.values()])
+    notes: list[str] = field(default_factory=list)
+
+
+def make_tables(summary: Summary, paper: PaperFigures | None) -> list[Table]:
+    """One table per task, budget and data; with `paper`, its line stands under each model that it has."""
+    return [_table(condition, variants, paper) for condition, variants in summary.items()]
+
+
+def name_of(variant: Variant) -> str:
+    return f"{variant.label} [{variant.settings}]" if variant.settings else variant.label
+
+
+def title_of(condition: Condition) -> str:
+    label = load_task(condition.task).label
+    return f"{label[0].upper()}{label[1:]}. Budget: {condition.budget}. Data: {condition.data}."
+
+
+def _table(condition: Condition, variants: dict[Variant, Figures], paper: PaperFigures | None) -> Table:
+    table = Table(title_of(condition), [])
+    for variant, figures in variants.items():
+        runs = max(statistic.runs for statistic in figures.values())
+        cells = [format_statistic(figures.get(key), runs) for key in COLUMNS]
+        table.rows.append([name_of(variant), str(runs), *cells])
+        printed = (paper or {}).get((condition.task, variant.model))
+        if printed:
+            table.rows.append(["  paper", "5", *(format_statistic(printed.get(key), 5) for key in COLUMNS)])
+        table.notes += _reasons(variant, figures)
+    return table
+
+
+def _reasons(variant: Variant, figures: Figures) -> list[str]:
+    return [
+        f"{name_of(variant)}, {COLUMNS[key]}: no value in {statistic.runs - statistic.n} of {statistic.runs} runs: "
+        + "; ".join(statistic.reasons)
+        for key, statistic in figures.items()
+        if key in COLUMNS and statistic.n < statistic.runs
+    ]
+
+
+def format_statistic(statistic: Statistic | None, runs: int) -> str:
+    """`0.318 ± 0.19`; a single value says (n=1), and so does a mean over fewer than all `runs`."""
+    if statistic is None or statistic.mean is None:
+        return MISSING
+    text = f"{statistic.mean:.3f}"
+    if statistic.standard_deviation is not None:
+        text += f" ± {statistic.standard_deviation:.2f}"
+    return text if statistic.n == runs and statistic.n > 1 else f"{text} (n={statistic.n})"
+
+
+def to_text(tables: list[Table], legend: str) -> str:
+    blocks = []
+    for table in tables:
+        lines = [table.headings, *table.rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        body = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip() for line in lines]
+        blocks.append("\n".join([table.title, *body, *table.notes]))
+    return "\n\n".join([*blocks, legend]) + "\n"
+
+
+def to_markdown(tables: list[Table], legend: str) -> str:
+    blocks = []
+    for table in tables:
+        alignment = ["---", *["---:"] * (len(table.headings) - 1)]
+        lines = [
+            "| " + " | ".join(cell.strip().replace("|", "\\|") for cell in row) + " |"
+            for row in (table.headings, alignment, *table.rows)
+        ]
+        blocks.append("\n".join([f"**{table.title}**", "", *lines, *(f"\n{note}" for note in table.notes)]))
+    return "\n\n".join([*blocks, legend]) + "\n"
+
+
+def to_latex(tables: list[Table], legend: str) -> str:
+    """Tables for \\input; they need the package booktabs."""
+    blocks = ["% Needs \\usepackage{booktabs}."]
+    for table in tables:
+        lines = [" & ".join(_latex(cell) for cell in row) + " \\\\" for row in (table.headings, *table.rows)]
+        caption = " ".join([table.title, *(f"{note}." for note in table.notes), legend])
+        blocks.append(
+            "\n".join(
+                [
+                    "\\begin{table*}",
+                    "\\centering\\small",
+                    f"\\begin{{tabular}}{{l{'r' * (len(table.headings) - 1)}}}",
+                    "\\toprule",
+                    lines[0],
+                    "\\midrule",
+                    *lines[1:],
+                    "\\bottomrule",
+                    "\\end{tabular}",
+                    f"\\caption{{{_latex(caption)}}}",
+                    "\\end{table*}",
+                ]
+            )
+        )
+    return "\n\n".join(blocks) + "\n"
+
+
+_LATEX = {
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "±": "$\\pm$",
+    "–": "--",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+
+
+def _latex(text: str) -> str:
+    indent = "\\quad " if text.startswith("  ") else ""
+    text = text.strip()
+    if text.startswith("-") and text[1:2].isdigit():
+        return "$-$" + _latex(text[1:])
+    return indent + "".join(_LATEX.get(character, character) for character in text)
+
+
+CSV_COLUMNS = (
+    *Condition._fields,
+    *Variant._fields,
+    *("metric", "set", "mean", "standard_deviation", "n", "runs", "paper", "paper_standard_deviation"),
+)
+
+
+def to_csv(summary: Summary, paper: PaperFigures | None) -> str:
+    """One line per figure, all metrics, unrounded."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for condition, variants in summary.items():
+        for variant, figures in variants.items():
+            printed = (paper or {}).get((condition.task, variant.model), {})
+            for key, statistic in figures.items():
+                beside = printed[key][:2] if key in printed else (None, None)
+                writer.writerow([*condition, *variant, *key, *statistic[:4], *beside])
+    return text.getvalue()

@@ -1,0 +1,26 @@
+"""The short table that evaluate.py prints."""
+
+from collections.abc import Sequence
+
+from tasks.evaluation.rows import Row
+
+HEADINGS = ("set", "metric", "value", "s.e.", "n", "note")
+
+
+def results_table(rows: Sequence[Row]) -> str:
+    """One line per row of one run, under a line that names the run."""
+    first = rows[0]
+    title = f"{first.run}: {first.label} ({first.model}) on {first.task}, seed {first.seed}"
+    conditions = f"budget {first.budget}; {first.data}" + (f"; {first.settings}" if first.settings else "")
+    cells = [HEADINGS, *(_cells(row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
+    return "\n".join([title, conditions, *lines])
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    value = "none" if row.value is None else f"{row.value:.4f}"
+    if row.value is not None and row.metric == "greedy_ties":
+        value = f"{row.value:.0f}"
+    error = "" if row.standard_error is None else f"{row.standard_error:.4f}"
+    return row.set, row.metric, value, error, str(row.n), row.note

@@ -1,0 +1,65 @@
+"""What evaluation reads of a finished run."""
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.training.schedule import protocol_for
+from zoo.errors import UserError
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run folder whose training has ended; its best checkpoint is what is scored."""
+
+    folder: Path
+    arguments: dict[str, Any]  # arguments.json
+    progress: dict[str, Any]  # best/progress.json
+    finished: dict[str, Any]  # finished.json
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "best"
+
+    @property
+    def settings(self) -> str:
+        """What differs from the default configuration and protocol, as text; empty if nothing does."""
+        arguments = self.arguments
+        changes = list(arguments["overrides"] or [])
+        for name in ("parameters", "train_size", "validation_size"):
+            if arguments[name] is not None:
+                changes.append(f"{name}={arguments[name]}")
+        protocol = dataclasses.asdict(protocol_for(arguments["family"]))
+        changes += [f"{name}={arguments[name]}" for name in protocol if arguments[name] != protocol[name]]
+        if arguments["processes"] != 1:
+            changes.append(f"processes={arguments['processes']}")
+        return ", ".join(changes)
+
+
+def read_run(folder: Path) -> FinishedRun:
+    """Raises UserError if the folder is no run, or its training has not ended."""
+    if not (folder / "arguments.json").is_file():
+        raise UserError(f"{folder} is no run folder: it has no arguments.json. Give the --output of a train.py call.")
+    if not (folder / "finished.json").is_file():
+        raise UserError(
+            f"{folder} is not finished: it has no finished.json. End its training first: "
+            "the same train.py call with --resume."
+        )
+    if not (folder / "best" / "progress.json").is_file():
+        raise UserError(f"{folder} has no best checkpoint: no validation cross-entropy was finite. Train it again.")
+    arguments, progress, finished = (
+        _read_json(folder / name) for name in ("arguments.json", "best/progress.json", "finished.json")
+    )
+    return FinishedRun(folder, arguments, progress, finished)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}. Train this run again.") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is damaged: it holds no JSON object. Train this run again.")
+    return content

@@ -1,0 +1,47 @@
+"""Metrics as pure functions; `tasks.metrics.evaluate_modules` wraps them for the `evaluate` library."""
+
+from tasks.metrics.accuracy import (
+    exact_match,
+    expected_full_accuracy,
+    first_word_accuracy,
+    forced_choice_accuracy,
+    full_log_ratio,
+    full_mean_log_ratio,
+    log_mean_probability,
+    partial_log_ratio,
+    sampled_accuracy,
+)
+from tasks.metrics.aggregate import Average, cross_entropy_per_token, macro_average, mean, micro_average
+from tasks.metrics.likelihood import (
+    NOT_SCORED,
+    GreedyScores,
+    SequenceScores,
+    align,
+    greedy_correct,
+    sequence_log_probability,
+    token_log_probabilities,
+)
+
+__all__ = [
+    "NOT_SCORED",
+    "Average",
+    "GreedyScores",
+    "SequenceScores",
+    "align",
+    "cross_entropy_per_token",
+    "exact_match",
+    "expected_full_accuracy",
+    "first_word_accuracy",
+    "forced_choice_accuracy",
+    "full_log_ratio",
+    "full_mean_log_ratio",
+    "greedy_correct",
+    "log_mean_probability",
+    "macro_average",
+    "mean",
+    "micro_average",
+    "partial_log_ratio",
+    "sampled_accuracy",
+    "sequence_log_probability",
+    "token_log_probabilities",
+]

@@ -1,0 +1,74 @@
+"""Word-level tokenizers for closed vocabularies: <pad> 0, <bos> 1, <eos> 2, <unk> 3, then the words."""
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+from tokenizers.models import WordLevel
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from zoo.errors import UserError
+
+SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+PAD, BOS, EOS, UNK = range(4)
+
+
+def word_tokenizer(words: Iterable[str]) -> PreTrainedTokenizerFast:
+    """A tokenizer of blank-separated `words`, ids from 4 in sorted order, after Unicode normal form C.
+
+    `tokenizer(line)` is <bos> words <eos>, `tokenizer(source, target)` is <bos> source target <eos>, an unknown word is
+    <unk>; `encode` is the strict form. `save_pretrained` and `AutoTokenizer.from_pretrained` keep all of this.
+    Raises UserError where a word is empty, holds a blank or is a special token.
+    """
+    types = sorted({unicodedata.normalize("NFC", word) for word in words})
+    for word in types:
+        if word.split() != [word] or word in SPECIAL_TOKENS:
+            raise UserError(
+                f"{word!r} cannot be a word of the vocabulary: words are not empty, hold no blanks and are none of"
+                f" {', '.join(SPECIAL_TOKENS)}."
+            )
+    ids = {token: index for index, token in enumerate([*SPECIAL_TOKENS, *types])}
+    pad, bos, eos, unk = SPECIAL_TOKENS
+    backend = Tokenizer(WordLevel(ids, unk_token=unk))
+    backend.normalizer = normalizers.NFC()
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    backend.post_processor = processors.TemplateProcessing(
+        single=f"{bos} $A {eos}", pair=f"{bos} $A $B {eos}", special_tokens=[(bos, BOS), (eos, EOS)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token=pad,
+        bos_token=bos,
+        eos_token=eos,
+        unk_token=unk,
+        padding_side="left",  # generate() continues the right edge
+        model_input_names=["input_ids", "attention_mask"],
+        clean_up_tokenization_spaces=False,  # else decoding joins "swim ." to "swim."
+    )
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, line: str) -> list[int]:
+    """Ids of the words of `line`, without <bos> and <eos>.
+
+    Raises UserError for a word outside the vocabulary, special tokens included.
+    """
+    ids = _word_ids(tokenizer, len(tokenizer))
+    try:
+        return [ids[word] for word in unicodedata.normalize("NFC", line).split()]
+    except KeyError as missing:
+        raise unknown_word(missing.args[0], ids) from None
+
+
+def unknown_word(word: str, words: Iterable[str]) -> UserError:
+    """The error for a `word` that is none of the `words` of a closed vocabulary, near words named."""
+    near = difflib.get_close_matches(word, list(words), n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else "no word of it is near."
+    return UserError(f"the word {word!r} is not in the vocabulary; {hint}")
+
+
+@lru_cache(maxsize=16)
+def _word_ids(tokenizer: PreTrainedTokenizerBase, size: int) -> dict[str, int]:
+    # The size is part of the key so that tokens added later are seen.
+    return {token: index for token, index in tokenizer.get_vocab().items() if index not in (PAD, BOS, EOS, UNK)}

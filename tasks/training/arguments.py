@@ -1,0 +1,149 @@
+"""The arguments of scripts/train.py: one dataclass, from which the command line is built."""
+
+import argparse
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from zoo.errors import UserError
+
+REQUIRED = dataclasses.MISSING
+WHAT, MODEL, DATA, TRAINING = "what to train", "model", "data", "training"
+BUDGET, REPORT = "budget (default: until convergence)", "saving and reporting"
+
+
+def option(group: str, help: str, default: Any, *, flag: str | None = None, **settings: Any) -> Any:
+    """A field together with its entry on the command line; `settings` go to argparse."""
+    return field(default=default, metadata={"group": group, "flag": flag, "help": help, "settings": settings})
+
+
+@dataclass
+class TrainingArguments:
+    """Every argument of train.py. None stands for the protocol's value, the entry's value or no limit."""
+
+    model: str = option(WHAT, "name of a registry entry, such as tf-nd", REQUIRED)
+    task: str = option(WHAT, "name of a task, such as question_formation", REQUIRED)
+    output: str = option(WHAT, "run folder: new or empty, unless --resume", REQUIRED)
+
+    parameters: int | None = option(
+        MODEL, "number of parameters for which the width is chosen (default: the entry's)", None, type=int
+    )
+    overrides: list[str] | None = option(  # noqa: RUF009 (a field, like the others)
+        MODEL,
+        "change a field of the model's configuration, such as --set dropout=0.2; may be repeated; "
+        "VALUE is YAML (so 1.0e-3, not 1e-3)",
+        None,
+        flag="--set",
+        metavar="KEY=VALUE",
+        action="append",
+    )
+
+    data_dir: str | None = option(
+        DATA,
+        "folder of published files (TSV, or JSONL with source and target); sets without a file are generated "
+        "(default: all are)",
+        None,
+        flag="--data",
+        metavar="DIR",
+    )
+    data_seed: int = option(DATA, "seed of generated data (default: %(default)s)", 0, type=int)
+    train_size: int | None = option(DATA, "number of training examples (default: all)", None, type=int)
+    validation_size: int | None = option(DATA, "number of validation examples (default: all)", None, type=int)
+
+    seed: int = option(
+        TRAINING, "seed of initialisation, dropout and order (default: %(default)s)", 1, type=int
+    )
+    learning_rate: float | None = option(
+        TRAINING, "initial learning rate of Adam (transformation tasks: 7e-4)", None, type=float
+    )
+    batch_tokens: int | None = option(
+        TRAINING,
+        "most tokens in a batch of one process, with bos, eos and padding (transformation tasks: 1024)",
+        None,
+        type=int,
+    )
+    checkpoint_examples: int | None = option(
+        TRAINING,
+        "training examples between two checkpoints (transformation tasks: 80000)",
+        None,
+        type=int,
+    )
+    threads: int | None = option(
+        TRAINING, "threads of one process; another number can change last digits", None, type=int
+    )
+
+    max_examples: int | None = option(BUDGET, "end after this many training examples", None, type=int)
+    max_minutes: float | None = option(BUDGET, "end after this many minutes of training", None, type=float)
+    max_epochs: int | None = option(BUDGET, "end after this many epochs", None, type=int)
+
+    resume: bool = option(
+        REPORT,
+        "go on with the run in --output from its last saved state; give the same arguments (budgets may "
+        "differ, and count from the run's beginning)",
+        False,
+        action="store_true",
+    )
+    save_minutes: float = option(
+        REPORT,
+        "minutes between saved states, beside those at checkpoints; 0: every step (default: %(default)g)",
+        5.0,
+        type=float,
+    )
+    tensorboard: bool = option(
+        REPORT, "also write TensorBoard events into the run folder", False, action="store_true"
+    )
+
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            least = 0 if item.name in ("seed", "data_seed", "save_minutes") else None
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            if not (value > 0 or value == least):
+                allowed = "0 or more" if least == 0 else "more than 0"
+                raise UserError(f"{flag_of(item)} is {value}; allowed: {allowed}.")
+
+    def configuration(self) -> dict[str, Any]:
+        """The --set options as keyword arguments of create_model."""
+        values = {}
+        for text in self.overrides or []:
+            key, equals, value = text.partition("=")
+            if not (key and equals):
+                raise UserError(f"--set {text!r} has no KEY=VALUE form; write it like --set dropout=0.2.")
+            try:
+                values[key] = yaml.safe_load(value)
+            except yaml.YAMLError:
+                raise UserError(f"--set {text!r}: {value!r} is not YAML; put quotes around a text.") from None
+        return values
+
+
+def flag_of(item: dataclasses.Field) -> str:
+    """How a field is called on the command line."""
+    return item.metadata["flag"] or "--" + item.name.replace("_", "-")
+
+
+def flag(name: str) -> str:
+    """How the field called `name` is called on the command line; another name is returned as a text."""
+    fields = {item.name: item for item in dataclasses.fields(TrainingArguments)}
+    return flag_of(fields[name]) if name in fields else name.replace("_", " ")
+
+
+def build_parser(description: str) -> argparse.ArgumentParser:
+    """One option for each field, under the heading of its group."""
+    parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
+    groups: dict[str, Any] = {}
+    for item in dataclasses.fields(TrainingArguments):
+        title = item.metadata["group"]
+        group = groups.setdefault(title, None) or parser.add_argument_group(title)
+        groups[title] = group
+        settings = {"dest": item.name, "help": item.metadata["help"], **item.metadata["settings"]}
+        settings |= {"required": True} if item.default is REQUIRED else {"default": item.default}
+        group.add_argument(flag_of(item), **settings)
+    return parser
+
+
+def parse_arguments(description: str, argv: list[str] | None = None) -> TrainingArguments:
+    """The command line as a dataclass. Raises UserError for values out of range."""
+    return TrainingArguments(**vars(build_parser(description).parse_args(argv)))

@@ -1,0 +1,132 @@
+"""Training data as integer arrays, and the order in which batches of it are seen.
+
+A kind of training data is a class with `.lengths` (tokens of each example as the budget counts them) and
+`.batch(indices)`, which returns the keyword arguments of the model and the labels aligned with its logits.
+`Strings` is the kind of language models; another kind of model gets another small class of this form.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from tasks.tokenization import PAD, SPECIAL_TOKENS, encode
+from zoo.errors import UserError
+
+IGNORE = -100  # what cross_entropy skips
+
+
+class Examples(Protocol):
+    """What the loop needs of training or validation data."""
+
+    lengths: np.ndarray
+
+    def batch(self, indices: np.ndarray) -> tuple[dict[str, Tensor], Tensor]: ...
+
+    def text(self, index: int) -> str: ...
+
+
+class Strings:
+    """Strings w = `source target` of a language model, encoded once: bos + words + eos in one array."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, examples: Iterable[tuple[str, str]]) -> None:
+        self._lines = [f"{source} {target}" for source, target in examples]
+        if not self._lines:
+            raise UserError("a training or validation set is empty. Give a file with at least one line.")
+        rows = tokenizer(self._lines, return_attention_mask=False, return_token_type_ids=False).input_ids
+        self.lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        self._starts = np.cumsum(self.lengths) - self.lengths
+        self._ids = np.fromiter(
+            (token for row in rows for token in row), dtype=np.int32, count=self.lengths.sum()
+        )
+        # Besides bos and eos there are only words.
+        special = np.add.reduceat(self._ids < len(SPECIAL_TOKENS), self._starts) != 2
+        for row in np.flatnonzero(special)[:1]:
+            encode(tokenizer, self._lines[row])  # raises UserError with the word
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def text(self, index: int) -> str:
+        """The string as it was read."""
+        return self._lines[index]
+
+    def batch(self, indices: np.ndarray) -> tuple[dict[str, Tensor], Tensor]:
+        """Inputs bos w and labels w eos, padded on the right; a row of n words takes n + 1 positions.
+
+        Returns input_ids and attention_mask of shape B x T, and labels B x T with -100 on padding.
+        """
+        # positions, real : B x T
+        predicted = self.lengths[indices][:, None] - 1
+        columns = np.arange(predicted.max())[None, :]
+        real = columns < predicted
+        positions = np.where(real, self._starts[indices][:, None] + columns, 0)
+        inputs = np.where(real, self._ids[positions], PAD)
+        labels = np.where(real, self._ids[positions + 1], IGNORE)
+        model_inputs = {
+            "input_ids": torch.from_numpy(inputs.astype(np.int64)),
+            "attention_mask": torch.from_numpy(real.astype(np.int64)),
+        }
+        return model_inputs, torch.from_numpy(labels.astype(np.int64))
+
+    def digest(self) -> str:
+        """SHA-256 of the encoded strings: the same data in the same order, or not."""
+        return hashlib.sha256(self.lengths.tobytes() + self._ids.tobytes()).hexdigest()
+
+
+def length_batches(
+    lengths: np.ndarray, batch_tokens: int, ties: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """Groups examples of similar length into batches of at most `batch_tokens` tokens, padding counted.
+
+    lengths : N, tokens of each example; ties : N, order among examples of one length (None: as they come).
+    Each example is in exactly one batch; shortest first. Raises UserError if an example alone is too long.
+    """
+    longest = int(np.argmax(lengths))
+    if lengths[longest] > batch_tokens:
+        raise UserError(
+            f"--batch-tokens is {batch_tokens}, but example {longest + 1} has {lengths[longest]} tokens with "
+            f"bos and eos. Allowed: {lengths[longest]} or more."
+        )
+    order = np.lexsort((np.arange(len(lengths)) if ties is None else ties, lengths))
+    batches = []
+    start = 0
+    while start < len(order):
+        most = batch_tokens // int(lengths[order[start]])
+        widths = lengths[order[start : start + most]]
+        fits = widths * np.arange(1, len(widths) + 1) <= batch_tokens  # widths ascend, so a prefix fits
+        batches.append(order[start : start + int(fits.sum())])
+        start += len(batches[-1])
+    return batches
+
+
+def epoch_batches(
+    lengths: np.ndarray, batch_tokens: int, *, seed: int, epoch: int, num_processes: int = 1
+) -> list[list[np.ndarray]]:
+    """The steps of one epoch: for each step one batch per process. A pure function of its arguments.
+
+    All processes compute the same plan, and process p takes the batch p of each step, so that no example is
+    lost or doubled; the largest batches are halved until their number divides by `num_processes`.
+    """
+    random = np.random.default_rng([seed, epoch])
+    batches = length_batches(lengths, batch_tokens, random.permutation(len(lengths)))
+    batches = [batches[i] for i in random.permutation(len(batches))]
+    while len(batches) % num_processes:
+        largest = max(range(len(batches)), key=lambda i: len(batches[i]))
+        if len(batches[largest]) < 2:
+            raise UserError(
+                f"{len(lengths)} training examples cannot be shared by {num_processes} processes. "
+                "Allowed: at least as many examples as processes."
+            )
+        batches[largest : largest + 1] = np.array_split(batches[largest], 2)
+    return [batches[i : i + num_processes] for i in range(0, len(batches), num_processes)]
+
+
+def to_device(batch: tuple[dict[str, Tensor], Tensor], device: Any) -> tuple[dict[str, Tensor], Tensor]:
+    """The same batch on the device of the model."""
+    inputs, labels = batch
+    return {name: value.to(device) for name, value in inputs.items()}, labels.to(device)

@@ -1,0 +1,224 @@
+"""A transformation task: its rules on lines of text, its gold trees, its data."""
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.tokenization import unknown_word
+from tasks.transformation import Entry, corpus, trees
+from tasks.transformation.corpus import SIZES, Example
+from tasks.transformation.files import SPLITS, SUFFIXES, find_files, read_pairs
+from tasks.transformation.grammar import Grammar
+from tasks.transformation.rules import Rules
+from zoo.errors import UserError, unknown_name
+
+if TYPE_CHECKING:
+    from nltk.tree import Tree
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """Sets of examples by split, and where they come from, in words."""
+
+    sets: dict[str, list[Example]]
+    description: str
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of examples by split."""
+        return {split: len(examples) for split, examples in self.sets.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class TransformationTask:
+    """One of the tasks of seed 000, section 2. Sources and targets are lines of blank-separated words; the last word
+    of a source is its tag. Text is taken in Unicode normal form C.
+
+    name, entry: key and description in `ENTRIES`; grammar: source sentences from `S`, transformed ones from `target`,
+    sentences of the generalization set from `gen`; rules: the two rules on words; options: what `load_task` was given.
+    """
+
+    name: str
+    entry: Entry
+    grammar: Grammar
+    rules: Rules
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    family = "transformation"
+
+    @property
+    def label(self) -> str:
+        return self.entry.label
+
+    @property
+    def partial(self) -> str:
+        """How partial accuracy is found: `first_word` (exact) or `sampled`."""
+        return self.entry.partial
+
+    @property
+    def transform_tags(self) -> tuple[str, ...]:
+        """Tags that ask for more than a copy."""
+        return self.entry.tags[1:]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """All word types of sources and targets, tags included, sorted."""
+        lists = self.grammar.reachable_lists(["S", "target"])
+        return sorted({word for words in lists.values() for word in words} | set(self.entry.tags))
+
+    def hierarchical(self, source: str) -> str:
+        """The output of the hierarchical rule. Raises UserError for a line that is no source of the task."""
+        return self._apply(self.rules.hierarchical, source)
+
+    def linear(self, source: str) -> str:
+        """The output of the linear rule. Raises UserError for a line that is no source of the task."""
+        return self._apply(self.rules.linear, source)
+
+    def partial_match(self, output: str, reference: str) -> bool:
+        """Whether `output` has the telling part of `reference`: first word (questions), second word (passives), or
+        word classes and the form of the main verb (tense)."""
+        try:
+            return self.rules.partial_match(_words(output), _words(reference))
+        except LookupError:
+            raise UserError(f"{reference!r} is no reference of {self.name}; give an output of its rules.") from None
+
+    def parse(self, source: str) -> "Tree":
+        """Gold tree of a source, without its tag. Raises UserError for a sentence outside the task's grammar."""
+        words = _words(source)
+        return trees.parse(self.grammar, words[:-1] if set(words[-1:]) & set(self.entry.tags) else words, "S")
+
+    def parse_target(self, target: str) -> "Tree":
+        """Gold tree of an output of either rule, transformed or copied, in the labels of `parse`.
+
+        "my newts read ." of the tense tasks is taken as transformed. Raises UserError for any other line.
+        """
+        words = _words(target)
+        corrected = self.rules.grammatical(words)
+        try:
+            tree = trees.parse(self.grammar, corrected, "target")
+        except UserError:
+            tree = trees.parse(self.grammar, corrected, "S")
+        for position, word in zip(tree.treepositions("leaves"), words, strict=True):
+            tree[position] = word
+        return tree
+
+    def sample(self, split: str, count: int, seed: int) -> list[Example]:
+        """The first `count` lines of a generated set of the corpus of (task, seed), which has `SIZES` lines.
+
+        Raises UserError for an unknown split or a count outside 1 ... size.
+        """
+        _check_splits([split])
+        if not 1 <= count <= SIZES[split]:
+            raise UserError(
+                f"count {count} is outside 1 ... {SIZES[split]:,}, the size of the {split} set; for larger sets use"
+                " load_data with sizes."
+            )
+        if split == "train":  # drawn first, so that nothing else needs to be
+            return list(islice(corpus.examples(self, split, seed, set()), count))
+        return corpus.load_sets(self, seed, SIZES)[split][:count]
+
+    def load_data(
+        self,
+        data_dir: str | Path | None = None,
+        seed: int = 0,
+        sizes: Mapping[str, int] | None = None,
+        splits: Iterable[str] | None = None,
+    ) -> TaskData:
+        """The sets of the task, generated or from published files.
+
+        data_dir: folder of files (`tasks.transformation.files`). A training set that it lacks is generated without
+            any sentence of its files. None: all sets are generated.
+        seed: of generated sets.
+        sizes: lines by split; a smaller set is the beginning of the full one, a larger one is drawn to its size.
+        splits: sets wanted, all by default.
+        Raises UserError for unknown splits, sizes below 1 or above a file's, and all that is wrong in a file.
+        """
+        sizes = dict(sizes or {})
+        wanted = list(SIZES) if splits is None else list(splits)
+        _check_splits([*wanted, *sizes])
+        for split, size in sizes.items():
+            if size < 1:
+                raise UserError(f"size {size} of the {split} set is less than 1; leave the set out or ask for a line.")
+        if data_dir is None:
+            drawn = {split: max(size, sizes.get(split, 0)) for split, size in SIZES.items()}
+            sets = corpus.load_sets(self, seed, drawn)
+            description = f"generated, seed {seed}" + "".join(f", {key} {value}" for key, value in self._changed())
+        else:
+            sets, description = self._load_files(Path(data_dir), seed, sizes, wanted)
+        return TaskData({split: sets[split][: sizes.get(split)] for split in SIZES if split in wanted}, description)
+
+    def _load_files(
+        self, folder: Path, seed: int, sizes: Mapping[str, int], wanted: list[str]
+    ) -> tuple[dict[str, list[Example]], str]:
+        files = find_files(folder)
+        for split in wanted:
+            if split not in files and split != "train":
+                raise UserError(f"{folder} holds no {split} set; add a file ending in .{SUFFIXES[split]}.")
+        make_train = "train" in wanted and "train" not in files
+        # For a generated training set all files are read: none of their sentences may be in it.
+        sets = {split: self._read(path) for split, path in files.items() if make_train or split in wanted}
+        for split in sets:
+            if sizes.get(split, 0) > len(sets[split]):
+                raise UserError(
+                    f"{files[split]} holds {len(sets[split]):,} lines, fewer than the {sizes[split]:,} asked for;"
+                    f" ask for {split}={len(sets[split])} or less."
+                )
+        description = "files " + ", ".join(files[split].name for split in files if split in wanted)
+        corrected = sum(example.target != raw for split in wanted for example, raw in sets.get(split, []))
+        if corrected:
+            description += f" ({corrected} targets corrected to the nominative)"
+        examples = {split: [example for example, _ in rows] for split, rows in sets.items()}
+        if make_train:
+            bases = frozenset(example.base for rows in examples.values() for example in rows)
+            size = max(SIZES["train"], sizes.get("train", 0))
+            examples |= corpus.load_sets(self, seed, {"train": size}, bases)
+            description += f", training set generated, seed {seed}"
+        return examples, description
+
+    def _read(self, path: Path) -> list[tuple[Example, str]]:
+        """Examples of a published file, and their targets as they stand there."""
+        known, rows = frozenset(self.words), []
+        for number, source, target in read_pairs(path):
+            where = f"{path}, line {number}"
+            for word in f"{source} {target}".split():
+                if word not in known:
+                    raise UserError(f"{where}: {unknown_word(word, known)}")
+            base, _, tag = source.rpartition(" ")
+            if tag not in self.entry.tags or not base:
+                raise UserError(
+                    f"{where}: a source is a sentence and, as its last word, {' or '.join(self.entry.tags)};"
+                    f" this is {source!r}."
+                )
+            rows.append((Example(source, " ".join(self.rules.correct(target.split()))), target))
+        return rows
+
+    def _apply(self, rule: Any, source: str) -> str:
+        words = _words(source)
+        tags = self.entry.tags
+        if not words or words[-1] not in tags:
+            raise UserError(f"{source!r} lacks a tag; the last word of a source is {' or '.join(tags)}.")
+        *sentence, tag = words
+        if tag == tags[0]:
+            return " ".join(sentence)
+        try:
+            return " ".join(rule(sentence))
+        except LookupError:
+            self.parse(source)  # says which word is out of place
+            raise
+
+    def _changed(self) -> list[tuple[str, Any]]:
+        return [(key, value) for key, value in self.options.items() if value != self.entry.options[key]]
+
+
+def _words(line: str) -> list[str]:
+    return unicodedata.normalize("NFC", line).split()
+
+
+def _check_splits(splits: Iterable[str]) -> None:
+    for split in splits:
+        if split not in SIZES:
+            raise unknown_name("split", split, SPLITS.values())

@@ -1,0 +1,132 @@
+"""The simple RNN and LSTM of seed 000, plain or connected to a stack (section 4.1, appendices C.1 and C.2)."""
+
+from typing import Any, ClassVar, cast
+
+import torch
+from torch import Tensor, nn
+from transformers import GenerationMixin, PreTrainedModel
+from transformers.cache_utils import Cache
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+from .configuration_stack_rnn import StackRnnConfig
+from .initialization import initialize
+from .recurrent_controller import Controller
+from .recurrent_stacks import INTERFACES
+from .state_cache import StateLayer, is_right_padded, open_cache
+from .token_table import BOS, TokenTable
+
+
+class StackRnnPreTrainedModel(PreTrainedModel):
+    """Loading, saving and initialisation of the stack RNN and LSTM."""
+
+    config_class = StackRnnConfig
+    base_model_prefix = "controller"
+    _is_stateful = True  # the state cannot be rolled back, so assisted decoding is refused
+
+    def _init_weights(self, module: nn.Module) -> None:
+        initialize(module)
+
+
+class StackRnnForCausalLM(StackRnnPreTrainedModel, GenerationMixin):
+    """A causal language model. At bos the output comes from the initial state: the recurrence takes no step there.
+
+    At step t the controller reads the word w_t and the stack reading r_(t-1); its last hidden state then acts on the
+    stack, which gives r_t. With `reading_to_output` the output is computed from both that hidden state and r_t.
+    """
+
+    _tied_weights_keys: ClassVar = {"output_embeddings.weight": "embeddings.weight"}
+
+    def __init__(self, config: StackRnnConfig) -> None:
+        super().__init__(config)
+        stack = INTERFACES[config.stack](config) if config.stack != "none" else None
+        reading_size = 0 if stack is None else stack.reading_size
+        self.stack: Any = stack
+        width = config.hidden_size + (reading_size if config.reading_to_output else 0)
+        self.embeddings = TokenTable(config.vocab_size, width, has_bos=False)
+        self.dropout = nn.Dropout(config.dropout)
+        self.controller = Controller(
+            config.controller, width + reading_size, config.hidden_size, config.num_hidden_layers, config.dropout
+        )
+        self.output_embeddings = TokenTable(config.vocab_size, width, has_bos=False)
+        self.post_init()
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.embeddings
+
+    def get_output_embeddings(self) -> nn.Module:
+        return self.output_embeddings
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        cache: Cache | None = None,
+        labels: Tensor | None = None,
+        use_cache: bool | None = None,
+        **_: Any,
+    ) -> CausalLMOutputWithPast:
+        """Logits [B, T, vocab_size] for input_ids [B, T].
+
+        attention_mask [B, past + T]: 0 at padding, on either side. cache: what an earlier call returned, to go on from
+        there. labels [B, T]: usually equal to input_ids, -100 where no loss is wanted; the loss is the mean over tokens
+        of -log p(labels[t+1] | input_ids[..t]).
+        """
+        # input_ids : B x T -> logits : B x T x vocab_size
+        use_cache = self.config.use_cache and not self.training if use_cache is None else use_cache
+        state = open_cache(cache, use_cache, [StateLayer])
+        inputs = self.dropout(self.embeddings.embed(input_ids))
+        active = self._active(input_ids, attention_mask, keep_state=state is not None)
+        if self.stack is None and state is None and bool(active[:, 1:].all()) and not bool(active[:, 0].any()):
+            hidden = self._whole(inputs[:, 1:])
+        else:
+            hidden = self._stepwise(inputs, active, cast(StateLayer, state.layers[0]) if state is not None else None)
+        logits = self.output_embeddings.logits(self.dropout(hidden))
+        loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
+        return CausalLMOutputWithPast(loss=loss, logits=logits, cache=state)
+
+    def _active(self, input_ids: Tensor, attention_mask: Tensor | None, keep_state: bool) -> Tensor:
+        """Where the recurrence takes a step [B, T]: at words, not at bos or padding.
+
+        Padding to the right of a row changes nothing that is looked at: it counts as active unless the state is kept.
+        """
+        active = input_ids != BOS
+        if attention_mask is None:
+            return active
+        mask = attention_mask[:, -input_ids.shape[1] :].bool()
+        return active if not keep_state and is_right_padded(mask) else active & mask
+
+    def _whole(self, inputs: Tensor) -> Tensor:
+        # inputs : B x T-1 x E, the words after bos -> B x T x d, from the initial state on
+        state = self.controller.initial_state(len(inputs))
+        first = state[0][:, -1:]
+        return torch.cat([first, self.controller.sequence(inputs, state)], 1) if inputs.shape[1] else first
+
+    def _stepwise(self, inputs: Tensor, active: Tensor, layer: StateLayer | None) -> Tensor:
+        # inputs : B x T x E, active : B x T -> B x T x E
+        batch, length, _ = inputs.shape
+        parts = 2 if self.config.controller == "lstm" else 1
+        saved = layer.state if layer is not None else None
+        state = self.controller.initial_state(batch) if saved is None else saved[:parts]
+        stack = None
+        if self.stack is not None:
+            stack = self.stack.begin(batch, length) if saved is None else self.stack.resume(saved[parts:])
+        projected = self.controller.project(inputs)
+        nothing = inputs.new_zeros(batch, 0)
+        some, every = active.any(0).tolist(), active.all(0).tolist()
+        outputs = []
+        for t in range(length):
+            if some[t]:
+                rows = None if every[t] else active[:, t]
+                new = self.controller.step(projected[:, t], nothing if stack is None else stack.reading, state)
+                if rows is not None:
+                    new = tuple(torch.where(rows[:, None, None], *pair) for pair in zip(new, state, strict=True))
+                state = new
+                if stack is not None:
+                    stack.step(state[0][:, -1], rows)
+            hidden = state[0][:, -1]
+            if stack is not None and self.config.reading_to_output:
+                hidden = torch.cat([hidden, stack.reading], 1)
+            outputs.append(hidden)
+        if layer is not None:
+            layer.store((*state, *(stack.state() if stack is not None else ())), length)
+        return torch.stack(outputs, 1)

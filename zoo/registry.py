@@ -1,0 +1,202 @@
+"""The registry: from a name in registry.yaml to a model."""
+
+import importlib
+import json
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from .errors import UserError, unknown_name
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+SPECIAL_TOKENS = 4
+_HERE = Path(__file__).resolve().parent
+_PLACES = (_HERE / "registry.yaml", _HERE.parent / "registry.yaml")  # inside a wheel; in a checkout
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model of registry.yaml, where the fields are explained."""
+
+    name: str
+    class_path: str
+    label: str
+    family: str
+    config: dict[str, Any]
+    budget: dict[str, Any]
+    tasks: tuple[str, ...]
+    preset: str
+    citation: str
+
+    def load_class(self) -> "type[PreTrainedModel]":
+        """The model class, known from here on to the Auto classes and saved together with its code."""
+        module, name = self.class_path.split(":")
+        return _register(getattr(importlib.import_module(f"zoo.{module}"), name))
+
+
+@cache
+def _entries() -> dict[str, Entry]:
+    path = next(place for place in _PLACES if place.is_file())
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return {
+        name: Entry(
+            name=name,
+            class_path=entry["class"],
+            label=entry["label"],
+            family=entry["family"],
+            config=entry["config"],
+            budget=entry["budget"],
+            tasks=tuple(entry["tasks"]),
+            preset=entry["preset"],
+            citation=content["citations"][entry["citation"]],
+        )
+        for name, entry in content["models"].items()
+    }
+
+
+def config_of(model_class: "type[PreTrainedModel]") -> Any:
+    """The configuration dataclass of a model class."""
+    return model_class.config_class
+
+
+@cache
+def _register(model_class: "type[PreTrainedModel]") -> "type[PreTrainedModel]":
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config_class = config_of(model_class)
+    AutoConfig.register(config_class.model_type, config_class)
+    AutoModelForCausalLM.register(config_class, model_class)
+    config_class.register_for_auto_class()
+    model_class.register_for_auto_class("AutoModelForCausalLM")
+    return model_class
+
+
+def list_models(family: str | None = None) -> list[str]:
+    """Names of all models, or of one family. UserError for an unknown family."""
+    families = sorted({entry.family for entry in _entries().values()})
+    if family is not None and family not in families:
+        raise unknown_name("family", family, families)
+    return [name for name, entry in _entries().items() if family in (None, entry.family)]
+
+
+def get_entry(name: str) -> Entry:
+    """The registry entry of a model. UserError with near names for an unknown one."""
+    if name not in _entries():
+        raise unknown_name("model", name, _entries())
+    return _entries()[name]
+
+
+def create_model(
+    name: str,
+    word_types: int | None = None,
+    tokenizer: "PreTrainedTokenizerFast | None" = None,
+    parameters: int | None = None,
+    seed: int | None = None,
+    **config_overrides: Any,
+) -> "PreTrainedModel":
+    """A new model of the registry.
+
+    word_types: number of word types V; config.vocab_size is V + 4. Or give the tokenizer instead.
+    parameters: the budget that the size is solved for; None means the entry's own. No solving if the solved-for field
+    (hidden_size) is among the overrides. seed: of the initial parameters; None draws from torch's global state.
+    config_overrides: fields of the configuration. UserError for an unknown name, field or value.
+    """
+    import torch
+
+    entry = get_entry(name)
+    model_class = entry.load_class()
+    if (word_types is None) == (tokenizer is None):
+        raise UserError("create_model needs either word_types=V or tokenizer=...: give exactly one of them")
+    vocab_size = len(tokenizer) if tokenizer is not None else int(word_types or 0) + SPECIAL_TOKENS
+    _check_fields(entry, model_class, config_overrides)
+    settings = {**entry.config, "zoo_name": name, "vocab_size": vocab_size, **config_overrides}
+    solved = entry.budget["solve"]
+    if solved not in config_overrides:
+        target = entry.budget["parameters"] if parameters is None else parameters
+        settings[solved] = solve_size(model_class, settings, solved, entry.budget["multiple"], target)
+    elif parameters is not None:
+        raise UserError(f"both parameters={parameters} and {solved}={settings[solved]} are given: give one of them")
+    config = _configure(model_class, settings)
+    with torch.random.fork_rng(enabled=seed is not None):
+        if seed is not None:
+            torch.manual_seed(seed)
+        return model_class(config)
+
+
+def _check_fields(entry: Entry, model_class: "type[PreTrainedModel]", overrides: dict[str, Any]) -> None:
+    known = [field.name for field in fields(config_of(model_class))]
+    for key in [*entry.config, *overrides]:
+        if key not in known:
+            own = [key for key in config_of(model_class).__annotations__ if key != "zoo_name"]
+            raise unknown_name(f"configuration field of {entry.name}", key, own)
+
+
+def _configure(model_class: "type[PreTrainedModel]", settings: dict[str, Any]) -> Any:
+    from huggingface_hub.errors import StrictDataclassError
+
+    try:
+        return config_of(model_class)(**settings)
+    except (StrictDataclassError, ValueError, TypeError) as error:
+        reason = str(error.__cause__ or error).strip().splitlines()[-1].strip()
+        raise UserError(f"configuration of {settings['zoo_name']}: {reason}") from error
+
+
+def solve_size(
+    model_class: "type[PreTrainedModel]", settings: dict[str, Any], field: str, multiple: int, target: int
+) -> int:
+    """The size whose parameter count is nearest the root of count = target, by the rule of seed 000's authors.
+
+    The count is a quadratic in the size, so it is known from three sizes (counted without allocating anything). The
+    positive root, in units of `multiple`, is rounded. UserError if the budget is too small for any size.
+    """
+    one, two, three = (count_parameters(model_class, {**settings, field: k * multiple}) for k in (1, 2, 3))
+    square = (three - 2 * two + one) / 2
+    linear = two - one - 3 * square
+    constant = one - linear - square
+    discriminant = linear**2 - 4 * square * (constant - target)
+    root = (-linear + max(discriminant, 0) ** 0.5) / (2 * square)
+    if target < one:
+        raise UserError(
+            f"a budget of {target:,} parameters is too small for {settings['zoo_name']}: its smallest size, "
+            f"{field}={multiple}, has {one:,}"
+        )
+    return max(round(root), 1) * multiple
+
+
+def count_parameters(model_class: "type[PreTrainedModel]", settings: dict[str, Any]) -> int:
+    """Number of parameters of a model with these settings, tied ones counted once."""
+    import torch
+
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in model_class(_configure(model_class, settings)).parameters())
+
+
+def load_model(folder: str | Path) -> "tuple[PreTrainedModel, PreTrainedTokenizerFast]":
+    """The model and the tokenizer of a checkpoint folder, in evaluation mode.
+
+    UserError if the folder is no checkpoint of this zoo or if its weights do not fit its configuration.
+    """
+    from transformers import PreTrainedTokenizerFast
+
+    folder = Path(folder)
+    if not (folder / "config.json").is_file():
+        raise UserError(f"{folder} is no checkpoint: it has no config.json. Give a folder that train.py wrote")
+    raw = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    if not raw.get("zoo_name"):
+        raise UserError(f"{folder} is no checkpoint of this zoo: its config.json has no zoo_name")
+    model_class = get_entry(raw["zoo_name"]).load_class()
+    try:
+        model: Any
+        model, report = model_class.from_pretrained(folder, output_loading_info=True, local_files_only=True)  # type: ignore[misc]
+    except (OSError, RuntimeError) as error:
+        raise UserError(f"the weights in {folder} cannot be loaded: {str(error).splitlines()[0]}") from error
+    wrong = {key: sorted(map(str, names)) for key, names in report.items() if names}
+    if wrong:
+        raise UserError(f"the weights in {folder} do not fit its configuration: {wrong}")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+    return model.eval(), tokenizer

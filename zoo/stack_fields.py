@@ -1,0 +1,33 @@
+"""Checks that the configurations of stack models share, and the activations of pushed vectors."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "sigmoid": torch.sigmoid,
+    "identity": lambda vector: vector,
+    "exp": torch.exp,
+}
+
+
+def check_choice(name: str, value: str, allowed: Iterable[str]) -> None:
+    """ValueError unless `value` is one of `allowed`."""
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; allowed: {', '.join(allowed)}")
+
+
+def check_dropout(value: float) -> None:
+    if not 0 <= value < 1:
+        raise ValueError(f"dropout is {value}; allowed: 0 <= dropout < 1")
+
+
+def check_positive(config: Any, *names: str) -> None:
+    """ValueError unless each named field of `config` is at least 1; vocab_size must have room for words."""
+    for name in names:
+        if getattr(config, name) < 1:
+            raise ValueError(f"{name} is {getattr(config, name)}; it must be at least 1")
+    if config.vocab_size < 5:
+        raise ValueError(f"vocab_size is {config.vocab_size}; it must be at least 5: four special tokens and a word")

@@ -1,0 +1,204 @@
+"""The nondeterministic stack (differentiable vector pushdown automaton) of seed 000, section 3.2 and appendix B.2.
+
+Equation 6 exactly, in probability space and without a chart that has a vector axis. Three facts make it cheap:
+
+- A stack level that is popped uncovers the level that was on top when it was opened. So the expected top vector obeys a
+  linear recursion over time, and the probability of "opened at step i in configuration a" obeys the same recursion.
+  Both live side by side in one row of numbers per step: m columns of vector, then A columns for each opener i.
+- Everything is conditioned on the present configuration, so all of these numbers lie in [0, 1]; only the A
+  log-probabilities of the configurations are kept in logs.
+- Each target configuration has its own scale, so that one that is unlikely now but the only one to live on is not lost.
+
+Q states, S symbols, A = Q*S configurations c = (state, top symbol), numbered state*S + symbol. Rows are laid out
+[B, S, time*Q, columns]: the symbol is a batch axis because a pop leaves the uncovered symbol unchanged.
+Time and memory: O(n^2) numbers and O(n^3) multiplications for a sequence, O(n^2) for one more step.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .stack_recursion import NEVER, StackState, StackTape, advance, initial_state, weigh
+from .stack_shapes import StackShape, check_steps
+
+__all__ = [
+    "GrowingStack",
+    "StackShape",
+    "StackState",
+    "initial_state",
+    "nondeterministic_stack",
+    "reading",
+    "step",
+]
+
+WIDE = 60.0  # nats between the logits of one step beyond which float32 loses configurations: computed in float64
+
+
+def reading(state: StackState, shape: StackShape) -> Tensor:
+    """Equation 6: the reading [B, Q*S*m] of a stack, blocks in the order (state, symbol)."""
+    top = state.rows[:, :, -shape.states :, : shape.vector_size]
+    return weigh(top, state.log_alpha.exp(), shape)
+
+
+def step(
+    state: StackState, action_logits: Tensor, pushed_vector: Tensor, mask: Tensor | None = None
+) -> tuple[Tensor, StackState]:
+    """One update, without gradients: for generation. O(k^2) at step k.
+
+    action_logits [B, Q*S, 2*Q*S+Q], pushed_vector [B, m], mask [B] or None (False: the stack stays as it is)
+    -> reading [B, Q*S*m], next state
+    """
+    shape = StackShape.of(action_logits, pushed_vector)
+    with torch.no_grad(), torch.autocast(action_logits.device.type, enabled=False):
+        dtype = torch.promote_types(state.rows.dtype, computing_dtype(action_logits))
+        logits = action_logits.to(dtype)
+        if mask is not None:
+            logits = no_op_logits(logits, mask)
+        rows, log_alpha = state.rows.to(dtype), state.log_alpha.to(dtype)
+        new, log_alpha, _ = advance(rows, log_alpha, logits, pushed_vector.to(dtype), shape)
+        rows = torch.cat([torch.nn.functional.pad(rows, (0, shape.configurations)), new], 2)
+        state = StackState(rows, log_alpha)
+        return reading(state, shape).to(pushed_vector.dtype), state
+
+
+def no_op_logits(action_logits: Tensor, mask: Tensor) -> Tensor:
+    """Logits [B, ..., Q*S, 2*Q*S+Q] whose steps outside `mask` [B, ...] leave the stack as it is."""
+    configurations, columns = action_logits.shape[-2:]
+    still = action_logits.new_full((configurations, columns), NEVER)
+    index = torch.arange(configurations, device=still.device)
+    still[index, configurations + index] = 0  # replace the top by itself
+    return torch.where(mask[..., None, None].bool(), action_logits, still)
+
+
+def nondeterministic_stack(
+    action_logits: Tensor, pushed_vectors: Tensor, bottom_vector: Tensor, mask: Tensor | None = None
+) -> Tensor:
+    """Readings of the nondeterministic stack for whole sequences (seed 000, equation 6).
+
+    action_logits  [B, n, Q*S, 2*Q*S+Q]  log weights: (state, top symbol) x [push (state, symbol) | replace (state,
+                   symbol) | pop (state)]; -inf forbids a transition
+    pushed_vectors [B, n, m]             the vector that a push at that step pushes
+    bottom_vector  [m]                   the vector at the bottom, which may be replaced but never popped
+    mask           [B, n] or None        False where the step leaves the stack untouched (padding)
+    returns        [B, n+1, Q*S*m]       index 0 is the reading of the initial stack
+
+    Sequences in which a step's logits span more than 60 nats are computed in float64, because float32 would lose
+    configurations there. Raises ValueError if the shapes do not fit together.
+    """
+    # B x n x A x (2A+Q), B x n x m, m -> B x n+1 x A*m
+    shape = StackShape.of(action_logits, pushed_vectors)
+    check_steps("action_logits", action_logits, shape.action_shape, pushed_vectors)
+    if bottom_vector.shape != (shape.vector_size,):
+        raise ValueError(f"bottom_vector {list(bottom_vector.shape)} does not fit: wanted is [{shape.vector_size}]")
+    with torch.autocast(action_logits.device.type, enabled=False):
+        dtype = computing_dtype(action_logits)
+        logits = action_logits.to(dtype)
+        if mask is not None:
+            logits = no_op_logits(logits, mask)
+        readings: Tensor = _WholeSequence.apply(logits, pushed_vectors.to(dtype), bottom_vector.to(dtype), shape)
+        return readings.to(pushed_vectors.dtype)
+
+
+def computing_dtype(action_logits: Tensor) -> torch.dtype:
+    """float64 where the logits [..., A, 2A+Q] ask for it, else float32: never half precision."""
+    if action_logits.dtype == torch.float64 or action_logits.numel() == 0:
+        return torch.promote_types(action_logits.dtype, torch.float32)
+    flat = action_logits.detach().flatten(-2)
+    return torch.float64 if bool((flat.amax(-1) - flat.amin(-1) > WIDE).any()) else torch.float32
+
+
+class _WholeSequence(torch.autograd.Function):
+    """`nondeterministic_stack` with its hand-written reverse."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, vectors: Tensor, bottom: Tensor, shape: StackShape) -> Tensor:
+        batch, steps = logits.shape[:2]
+        tape = StackTape(bottom, batch, steps, shape)
+        readings = [tape.initial_reading()]
+        readings += [tape.forward(logits[:, j], vectors[:, j]) for j in range(steps)]
+        ctx.tape, ctx.sizes = tape, (logits.shape, vectors.shape)
+        return torch.stack(readings, 1)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        tape: StackTape = ctx.tape
+        grad_logits, grad_vectors = (grad.new_empty(size) for size in ctx.sizes)
+        for j in range(tape.steps, 0, -1):
+            grad_logits[:, j - 1], grad_vectors[:, j - 1] = tape.backward(j, grad[:, j])
+        grad_bottom = grad[:, 0, : tape.shape.vector_size] + (tape.grad_bottom() if tape.steps else 0)
+        return grad_logits, grad_vectors, grad_bottom.sum(0), None
+
+
+class _FirstReading(torch.autograd.Function):
+    """Start of a tape that is written while a network runs: the initial reading and a link for the steps to come."""
+
+    @staticmethod
+    def forward(ctx: Any, bottom: Tensor, tape: StackTape) -> tuple[Tensor, Tensor]:
+        ctx.tape = tape
+        return tape.initial_reading(), bottom.new_zeros(())
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None]:
+        tape: StackTape = ctx.tape
+        return (grad[:, : tape.shape.vector_size] + tape.grad_bottom()).sum(0), None
+
+
+class _NextReading(torch.autograd.Function):
+    """One step of a tape. The link from step to step makes autograd visit the steps in reverse order."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, logits: Tensor, vector: Tensor, link: Tensor, tape: StackTape, number: int
+    ) -> tuple[Tensor, Tensor]:
+        ctx.tape, ctx.number = tape, number
+        return tape.forward(logits, vector), link.clone()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor, grad_link: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        return *ctx.tape.backward(ctx.number, grad), grad_link, None, None
+
+
+class GrowingStack:
+    """The stack as a recurrent network uses it: each step's actions may depend on the reading before.
+
+    bottom_vector [m]; the stack serves `batch` sequences of at most `steps` steps, with gradients, in the dtype of
+    bottom_vector (float32 or float64, whatever the logits span).
+    """
+
+    def __init__(self, bottom_vector: Tensor, batch: int, steps: int, shape: StackShape) -> None:
+        self._tape = StackTape(bottom_vector.detach(), batch, steps, shape)
+        self._number = 0
+        self.reading, self._link = _FirstReading.apply(bottom_vector, self._tape)  # B x A*m
+
+    def step(self, action_logits: Tensor, pushed_vector: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Logits B x A x (2A+Q), vector B x m, mask B or None -> reading B x A*m after the update."""
+        if mask is not None:
+            action_logits = no_op_logits(action_logits, mask)
+        self._number += 1
+        self.reading, self._link = _NextReading.apply(
+            action_logits, pushed_vector, self._link, self._tape, self._number
+        )
+        return self.reading
+
+    def state(self) -> StackState:
+        """The stack as it is now, without gradients."""
+        return self._tape.state()
+
+
+class SteppedStack:
+    """The same, going on from a state, without gradients and without a bound on the number of steps."""
+
+    def __init__(self, state: StackState, shape: StackShape) -> None:
+        self._state = state
+        self.reading = reading(state, shape)
+
+    def step(self, action_logits: Tensor, pushed_vector: Tensor, mask: Tensor | None = None) -> Tensor:
+        self.reading, self._state = step(self._state, action_logits, pushed_vector, mask)
+        return self.reading
+
+    def state(self) -> StackState:
+        return self._state
