@@ -12,9 +12,8 @@ import os
 import sys
 from pathlib import Path
 
-from accelerate import PartialState
-
 from tasks.evaluation.evaluation import EvaluationSettings, evaluate_run
+from tasks.evaluation.processes import process_state
 from tasks.evaluation.report import results_table
 from tasks.evaluation.rows import write_csv_rows, write_json_rows
 from tasks.evaluation.run_folder import read_run
@@ -88,7 +87,7 @@ def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
 def evaluate(arguments: argparse.Namespace) -> None:
     settings = settings_of(arguments)
     runs = [read_run(folder) for folder in arguments.runs]  # all are checked before the first is scored
-    state = PartialState()
+    state = process_state()
     collected = []
     try:
         for run in runs:

@@ -1,6 +1,6 @@
 """The simple RNN and LSTM of seed 000, plain or connected to a stack (section 4.1, appendices C.1 and C.2)."""
 
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -34,12 +34,12 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, GenerationMixin):
     stack, which gives r_t. With `reading_to_output` the output is computed from both that hidden state and r_t.
     """
 
-    _tied_weights_keys: ClassVar = {"output_embeddings.weight": "embeddings.weight"}
+    _tied_weights_keys = {"output_embeddings.weight": "embeddings.weight"}  # noqa: RUF012 (the library's form)
 
     def __init__(self, config: StackRnnConfig) -> None:
         super().__init__(config)
         stack = INTERFACES[config.stack](config) if config.stack != "none" else None
-        reading_size = 0 if stack is None else stack.reading_size
+        reading_size: int = 0 if stack is None else stack.reading_size
         self.stack: Any = stack
         width = config.hidden_size + (reading_size if config.reading_to_output else 0)
         self.embeddings = TokenTable(config.vocab_size, width, has_bos=False)

@@ -1,7 +1,7 @@
 """The transformer of seed 000 (appendix C.3) with stack attention in any of its layers (section 4.2, appendix C.4)."""
 
 import math
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -104,7 +104,7 @@ class StackTransformerPreTrainedModel(PreTrainedModel):
 class StackTransformerForCausalLM(StackTransformerPreTrainedModel, GenerationMixin):
     """A causal language model; sequences begin with bos, whose output predicts the first word."""
 
-    _tied_weights_keys: ClassVar = {"output_embeddings.weight": "embeddings.weight"}
+    _tied_weights_keys = {"output_embeddings.weight": "embeddings.weight"}  # noqa: RUF012 (the library's form)
 
     def __init__(self, config: StackTransformerConfig) -> None:
         super().__init__(config)

@@ -4,6 +4,7 @@ Every interface has `begin(batch, steps)` and `resume(state)`, which return a ru
 reading; `step(hidden, active)`; and `state()`, a tuple of tensors with the batch on axis 0.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -90,4 +91,7 @@ class NondeterministicRun:
         return tuple(self._stack.state())
 
 
-INTERFACES = {"superposition": SuperpositionInterface, "nondeterministic": NondeterministicInterface}
+INTERFACES: dict[str, Callable[[Any], Any]] = {
+    "superposition": SuperpositionInterface,
+    "nondeterministic": NondeterministicInterface,
+}

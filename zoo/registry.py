@@ -191,10 +191,10 @@ def load_model(folder: str | Path) -> "tuple[PreTrainedModel, PreTrainedTokenize
         raise UserError(f"{folder} is no checkpoint of this zoo: its config.json has no zoo_name")
     model_class = get_entry(raw["zoo_name"]).load_class()
     try:
-        model: Any
-        model, report = model_class.from_pretrained(folder, output_loading_info=True, local_files_only=True)  # type: ignore[misc]
+        loaded: Any = model_class.from_pretrained(folder, output_loading_info=True, local_files_only=True)
     except (OSError, RuntimeError) as error:
         raise UserError(f"the weights in {folder} cannot be loaded: {str(error).splitlines()[0]}") from error
+    model, report = loaded
     wrong = {key: sorted(map(str, names)) for key, names in report.items() if names}
     if wrong:
         raise UserError(f"the weights in {folder} do not fit its configuration: {wrong}")

@@ -127,7 +127,7 @@ class _WholeSequence(torch.autograd.Function):
         grad_logits, grad_vectors = (grad.new_empty(size) for size in ctx.sizes)
         for j in range(tape.steps, 0, -1):
             grad_logits[:, j - 1], grad_vectors[:, j - 1] = tape.backward(j, grad[:, j])
-        grad_bottom = grad[:, 0, : tape.shape.vector_size] + (tape.grad_bottom() if tape.steps else 0)
+        grad_bottom = grad[:, 0, : tape.shape.vector_size] + tape.grad_bottom()
         return grad_logits, grad_vectors, grad_bottom.sum(0), None
 
 

@@ -214,6 +214,8 @@ class StackTape:
     def grad_bottom(self) -> Tensor:
         """Gradient [B, m] of the bottom vector from all steps (the initial reading is apart)."""
         states, _, m = self.shape
+        if not self._last:
+            return self.bottom_vector.new_zeros(self.batch, m)
         grad = self._carried[:, 0, :m].clone()
         if self._last >= 2:
             later = slice(2 * states, (self._last + 1) * states)

@@ -82,7 +82,7 @@ def open_cache(cache: Cache | None, use_cache: bool, layers: list[type[CacheLaye
 
 def past_length(cache: StateCache | None) -> int:
     """Number of tokens that the cache has seen."""
-    return 0 if cache is None else cache.layers[0].get_seq_length()
+    return 0 if cache is None else cache.get_seq_length()
 
 
 def new_token_mask(attention_mask: Tensor | None, new_tokens: int) -> Tensor | None:

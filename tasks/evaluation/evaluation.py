@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from accelerate import PartialState
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tasks import load_task
@@ -14,6 +13,7 @@ from tasks.evaluation.figures import (
     sampled_figures,
     string_figures,
 )
+from tasks.evaluation.processes import process_state
 from tasks.evaluation.rows import Row
 from tasks.evaluation.run_folder import FinishedRun
 from tasks.evaluation.sampling import count_matches
@@ -50,7 +50,7 @@ def evaluate_run(run: FinishedRun, settings: EvaluationSettings) -> list[Row]:
     splits, data = load_splits(run, task, settings)
     pairs = scored_sets(task, splits)
     encoded = {name: encode_pairs(tokenizer, rows) for name, rows in pairs.items()}
-    model.to(PartialState().device).eval()
+    model.to(process_state().device).eval()
     figures = score_sets(model, tokenizer, task, pairs, encoded, settings)
     return make_rows(run, task, model, data, figures)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
+import torch
 from accelerate import PartialState
 from accelerate.utils import gather_object
 from tqdm import tqdm
@@ -11,6 +12,12 @@ from tqdm import tqdm
 from tasks.training.batches import length_batches
 
 Result = TypeVar("Result")
+
+
+def process_state() -> PartialState:
+    """The processes that this one belongs to, and its device."""
+    # Without cpu=True, processes that torchrun starts on a CPU would each believe that they are alone.
+    return PartialState(cpu=not torch.accelerator.is_available())
 
 
 def map_batches(
@@ -24,7 +31,7 @@ def map_batches(
     compute: given the indexes of a batch, returns one result (that can be pickled) for each of them
     lengths: tokens of each item; batches hold items of similar length, at most `batch_tokens` with padding
     """
-    state = PartialState()
+    state = process_state()
     by_length = np.argsort(np.asarray(lengths, dtype=np.int64), kind="stable").tolist()
     # Dealt like cards, so that each process gets short and long items.
     dealt = [item for hand in range(state.num_processes) for item in by_length[hand :: state.num_processes]]

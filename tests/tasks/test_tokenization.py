@@ -53,7 +53,7 @@ def test_d10_unknown_words_are_unk_in_open_use(tokenizer):
 
 
 def test_encode_refuses_unknown_words_and_names_near_ones(tokenizer):
-    with pytest.raises(UserError, match=r"'dosen't' is not in the vocabulary; did you mean doesn't"):
+    with pytest.raises(UserError, match=r"\"dosen't\" is not in the vocabulary; did you mean doesn't"):
         encode(tokenizer, "Löwe dosen't swim .")
     with pytest.raises(UserError, match="'<eos>'"):
         encode(tokenizer, "swim <eos>")

@@ -3,9 +3,7 @@
 import json
 import sys
 
-from accelerate import PartialState
-
-from tasks.evaluation.processes import map_batches
+from tasks.evaluation.processes import map_batches, process_state
 from tasks.metrics import mean
 
 
@@ -22,7 +20,7 @@ def evaluate(n):
     return {"items": [item for item, _ in results], "n": accuracy.n, "accuracy": accuracy.value, "mine": len(seen)}
 
 
-state = PartialState()
+state = process_state()
 report = {str(n): evaluate(n) for n in (7, 8, 9, 1, 0)}
 if state.is_main_process:
     with open(sys.argv[1], "w") as file:

@@ -17,9 +17,7 @@ ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "C
 def test_s17_every_item_counts_once_whatever_the_number_of_processes(processes, tmp_path):
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={processes}"]
     worker = [str(Path(__file__).with_name("count_items.py")), str(tmp_path / "report.json")]
-    subprocess.run(
-        [sys.executable, *launcher, *worker], env=ENVIRONMENT, check=True, timeout=120, capture_output=True
-    )
+    subprocess.run([sys.executable, *launcher, *worker], env=ENVIRONMENT, check=True, timeout=120, capture_output=True)
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["processes"] == processes
     for n, accuracy in ((7, 5 / 7), (8, 6 / 8), (9, 7 / 9), (1, 1.0), (0, None)):

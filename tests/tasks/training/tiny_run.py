@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
 from tasks.tokenization import word_tokenizer
 from tasks.training.batches import Strings
@@ -38,6 +38,7 @@ def tiny_model(dropout: float = 0.1) -> GPT2LMHeadModel:
 def tiny_trainer(
     folder: Path,
     *,
+    model: PreTrainedModel | None = None,
     budget: Budget | None = None,
     train_size: int = 60,
     resume: bool = False,
@@ -49,7 +50,7 @@ def tiny_trainer(
     accelerator = Accelerator(cpu=True)
     settings = {"learning_rate": 1e-2, "batch_tokens": 64, "checkpoint_examples": 40, **protocol}
     run = Run(
-        model=tiny_model(dropout),
+        model=model or tiny_model(dropout),
         tokenizer=TOKENIZER,
         training=Strings(TOKENIZER, pairs(train_size)),
         validation=Strings(TOKENIZER, pairs(9, seed=1)),

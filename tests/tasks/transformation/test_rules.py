@@ -222,7 +222,10 @@ def test_numbers_of_word_types():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: load_task("question_formatoin"), r"unknown task 'question_formatoin'\. Did you mean question_formation"),
+        (
+            lambda: load_task("question_formatoin"),
+            r"unknown task 'question_formatoin'\. Did you mean question_formation",
+        ),
         (lambda: load_task("passivization", nominative_fix=False), "unknown option of passivization 'nominative_fix'"),
         (lambda: load_task("german_passivization", nominativ_fix=False), "Did you mean nominative_fix"),
         (lambda: load_task("passivization").hierarchical("her yak amused her newt ."), "lacks a tag.* decl or passiv"),

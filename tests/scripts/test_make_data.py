@@ -1,0 +1,56 @@
+"""scripts/make_data.py: files that load again, no silent overwriting, errors with status 2."""
+
+import pytest
+
+from scripts.make_data import main
+from tasks import load_task
+
+SIZES = "train=30,validation=5,test=6,generalization=7"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("SYNTAX_ZOO_CACHE", str(tmp_path_factory.getbasetemp() / "make-data-cache"))
+
+
+def test_written_sets_are_the_generated_ones(tmp_path, capsys):
+    main(["--task", "passivization", "--output", str(tmp_path / "new"), "--seed", "4", "--sizes", SIZES])
+    names = [f"passivization.{suffix}" for suffix in ("train", "dev", "test", "gen")]
+    assert capsys.readouterr().out.split() == [str(tmp_path / "new" / name) for name in names]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(names)
+    task = load_task("passivization")
+    data = task.load_data(tmp_path / "new")
+    assert data.sizes == {"train": 30, "validation": 5, "test": 6, "generalization": 7}
+    assert all(examples == task.sample(split, len(examples), 4) for split, examples in data.sets.items())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--task", "passivisation"], "unknown task 'passivisation'. Did you mean passivization"),
+        (["--task", "passivization", "--sizes", "train"], "'train' is not SPLIT=NUMBER"),
+        (["--task", "passivization", "--sizes", "dev=3"], "unknown split 'dev'"),
+    ],
+)
+def test_bad_input_is_one_error_and_nothing_is_written(tmp_path, capsys, arguments, message):
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--output", str(tmp_path / "new")])
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_files_are_written_over_only_by_force(tmp_path, capsys):
+    old = tmp_path / "passivization.test"
+    old.write_text("mine")
+    arguments = ["--task", "passivization", "--output", str(tmp_path), "--sizes", SIZES]
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert f"{old} would be written over" in capsys.readouterr().err
+    assert old.read_text() == "mine"
+    main([*arguments, "--force"])
+    assert old.read_text() != "mine"

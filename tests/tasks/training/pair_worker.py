@@ -1,0 +1,153 @@
+"""What two processes do together; started by torchrun, writes FOLDER/results.json.
+
+    torchrun --nproc_per_node 2 pair_worker.py FOLDER
+"""
+
+import json
+import math
+import os
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+from tiny_run import TOKENIZER, pairs, record_gradients, tiny_model, tiny_trainer
+
+from tasks.training import loop
+from tasks.training.batches import Strings
+from tasks.training.objective import summed_cross_entropy, validation_cross_entropy
+from tasks.training.schedule import Budget
+from tasks.training.signals import Interrupted
+
+# Validation figures as rank 0 sees them: it converges at the fifth checkpoint. Rank 1 sees ever better ones.
+FALLING_OUT = [3.0, 2.0, 2.5, 2.1, 2.2]
+
+
+def gradients(folder):
+    """Largest difference of the gradients from those of one process with both batches in one."""
+    trainer = tiny_trainer(folder, dropout=0.0, budget=Budget(max_examples=1), gradient_norm=1e9)
+    batches = trainer._plan[0]
+    seen = record_gradients(trainer)
+    trainer.train()
+    model = tiny_model(dropout=0.0)
+    pooled = np.concatenate(batches)
+    (summed_cross_entropy(model, *trainer.run.training.batch(pooled)) / len(pooled)).backward()
+    differences = [(seen[name] - value.grad).abs().max() for name, value in model.named_parameters()]
+    return {"sizes": list(map(len, batches)), "difference": float(max(differences))}
+
+
+def early_stop(folder):
+    """Both processes stop, at the same step, though the figures of one alone cross the patience limit."""
+    original = loop.validation_cross_entropy
+    values = iter(FALLING_OUT)
+    falling = iter(range(100, 0, -1))
+
+    def validate(accelerator, *_):
+        return next(values) if accelerator.is_main_process else float(next(falling))
+
+    loop.validation_cross_entropy = validate
+    summary = tiny_trainer(folder, budget=Budget(max_examples=1_000)).train()
+    loop.validation_cross_entropy = original
+    return [summary["reason"], summary["step"]]
+
+
+def resumed(folder):
+    """Digests of an unbroken run and of one that died and was resumed, with dropout."""
+    budget = Budget(max_examples=130)
+    unbroken = tiny_trainer(folder / "unbroken", budget=budget, save_minutes=0).train()
+    trainer = tiny_trainer(folder / "broken", budget=budget, save_minutes=0)
+    step = trainer._step
+
+    def dying(*arguments):
+        if trainer.progress.step == 5:
+            raise KeyboardInterrupt
+        return step(*arguments)
+
+    trainer._step = dying
+    try:
+        trainer.train()
+    except KeyboardInterrupt:
+        trainer.accelerator.wait_for_everyone()
+    resumed = tiny_trainer(folder / "broken", budget=budget, save_minutes=0, resume=True)
+    begun = resumed.progress.step
+    return {"begun": begun, "digests": [unbroken["digest"], resumed.train()["digest"]]}
+
+
+def signalled(folder):
+    """The step and signal at which both end when only the second process gets a signal."""
+    trainer = tiny_trainer(folder, budget=Budget(max_examples=130))
+    step = trainer._step
+
+    def signalling(*arguments):
+        if trainer.progress.step == 3 and not trainer.accelerator.is_main_process:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return step(*arguments)
+
+    trainer._step = signalling
+    try:
+        trainer.train()
+    except Interrupted as interruption:
+        return [trainer.progress.step, interruption.number, trainer.run.folder.latest_state() is not None]
+
+
+def diverging(folder):
+    """Both processes stop when the parameters of one are not a number."""
+    trainer = tiny_trainer(folder, budget=Budget(max_examples=130))
+    step = trainer._step
+
+    def spoilt(*arguments):
+        if trainer.progress.step == 3 and not trainer.accelerator.is_main_process:
+            trainer._parameters[0].data.fill_(math.nan)
+        return step(*arguments)
+
+    trainer._step = spoilt
+    try:
+        trainer.train()
+    except loop.Diverged as error:
+        return str(error)
+
+
+def validation(folder):
+    """The validation figure of 9 strings, and of 1 string, which one of the processes lacks."""
+    accelerator, model = Accelerator(cpu=True), tiny_model()
+    return [
+        validation_cross_entropy(accelerator, model, Strings(TOKENIZER, pairs(count)), 64) for count in (9, 1)
+    ]
+
+
+def registry(folder):
+    """For each registry entry, the loss after 3 updates, which need a gradient for every parameter."""
+    from zoo import create_model, list_models
+    from zoo.registry import get_entry
+
+    result = {}
+    for name in list_models():
+        if "transformation" not in get_entry(name).tasks:
+            continue
+        model = create_model(name, tokenizer=TOKENIZER, parameters=3_000, seed=1)
+        trainer = tiny_trainer(folder / name, model=model, budget=Budget(max_examples=30), checkpoint_examples=1_000)
+        try:
+            summary = trainer.train()
+            result[name] = {"step": summary["step"], "loss": trainer.progress.record["train_loss"]}
+        except Exception as error:
+            result[name] = {"error": str(error)[:500]}
+    return result
+
+
+def main(folder):
+    accelerator = Accelerator(cpu=True)
+    checks = [gradients, early_stop, resumed, signalled, diverging, validation, registry]
+    results = {"processes": accelerator.num_processes}
+    for check in checks:
+        results[check.__name__] = gather_object([check(folder / check.__name__)])
+    if accelerator.is_main_process:
+        (folder / "results.json").write_text(json.dumps(results))
+    accelerator.end_training()
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main(Path(sys.argv[1]))
