@@ -19,7 +19,6 @@ from accelerate import Accelerator
 from accelerate.utils import set_seed
 from transformers import PreTrainedModel
 from transformers.utils import logging
-from zoo.registry import get_entry
 
 from tasks import load_task
 from tasks.tokenization import word_tokenizer
@@ -32,6 +31,7 @@ from tasks.training.signals import Interrupted
 from tasks.training.versions import code_version, library_versions
 from zoo import create_model
 from zoo.errors import UserError
+from zoo.registry import get_entry
 
 
 def main() -> int:
@@ -68,7 +68,7 @@ def train(arguments: TrainingArguments) -> None:
             f"Allowed for it: {', '.join(entry.tasks)} tasks."
         )
     protocol = protocol_for(
-        task.family,
+        entry.preset,
         learning_rate=arguments.learning_rate,
         batch_tokens=arguments.batch_tokens,
         checkpoint_examples=arguments.checkpoint_examples,

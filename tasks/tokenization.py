@@ -4,24 +4,28 @@ import difflib
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
-
-from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
-from tokenizers.models import WordLevel
-from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from typing import TYPE_CHECKING
 
 from zoo.errors import UserError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 PAD, BOS, EOS, UNK = range(4)
 
 
-def word_tokenizer(words: Iterable[str]) -> PreTrainedTokenizerFast:
+def word_tokenizer(words: Iterable[str]) -> "PreTrainedTokenizerFast":
     """A tokenizer of blank-separated `words`, ids from 4 in sorted order, after Unicode normal form C.
 
     `tokenizer(line)` is <bos> words <eos>, `tokenizer(source, target)` is <bos> source target <eos>, an unknown word is
     <unk>; `encode` is the strict form. `save_pretrained` and `AutoTokenizer.from_pretrained` keep all of this.
     Raises UserError where a word is empty, holds a blank or is a special token.
     """
+    from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
+    from tokenizers.models import WordLevel
+    from transformers import PreTrainedTokenizerFast
+
     types = sorted({unicodedata.normalize("NFC", word) for word in words})
     for word in types:
         if word.split() != [word] or word in SPECIAL_TOKENS:
@@ -49,7 +53,7 @@ def word_tokenizer(words: Iterable[str]) -> PreTrainedTokenizerFast:
     )
 
 
-def encode(tokenizer: PreTrainedTokenizerBase, line: str) -> list[int]:
+def encode(tokenizer: "PreTrainedTokenizerBase", line: str) -> list[int]:
     """Ids of the words of `line`, without <bos> and <eos>.
 
     Raises UserError for a word outside the vocabulary, special tokens included.
@@ -69,6 +73,6 @@ def unknown_word(word: str, words: Iterable[str]) -> UserError:
 
 
 @lru_cache(maxsize=16)
-def _word_ids(tokenizer: PreTrainedTokenizerBase, size: int) -> dict[str, int]:
+def _word_ids(tokenizer: "PreTrainedTokenizerBase", size: int) -> dict[str, int]:
     # The size is part of the key so that tokens added later are seen.
     return {token: index for token, index in tokenizer.get_vocab().items() if index not in (PAD, BOS, EOS, UNK)}

@@ -4,12 +4,13 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import GenerationMixin, PreTrainedModel
+from transformers import PreTrainedModel
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from .configuration_stack_rnn import StackRnnConfig
 from .initialization import initialize
+from .left_padded_generation import LeftPaddedGeneration
 from .recurrent_controller import Controller
 from .recurrent_stacks import INTERFACES
 from .state_cache import StateLayer, is_right_padded, open_cache
@@ -27,7 +28,7 @@ class StackRnnPreTrainedModel(PreTrainedModel):
         initialize(module)
 
 
-class StackRnnForCausalLM(StackRnnPreTrainedModel, GenerationMixin):
+class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration):
     """A causal language model. At bos the output comes from the initial state: the recurrence takes no step there.
 
     At step t the controller reads the word w_t and the stack reading r_(t-1); its last hidden state then acts on the

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from transformers import GenerationMixin, PreTrainedModel
+from transformers import PreTrainedModel
 from transformers.cache_utils import Cache, CacheLayerMixin
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from .configuration_stack_transformer import StackTransformerConfig
 from .initialization import RELU_GAIN, Linear, initialize
+from .left_padded_generation import LeftPaddedGeneration
 from .stack_attention import NondeterministicAttention, SuperpositionAttention
 from .state_cache import (
     DynamicLayer,
@@ -101,7 +102,7 @@ class StackTransformerPreTrainedModel(PreTrainedModel):
         initialize(module)
 
 
-class StackTransformerForCausalLM(StackTransformerPreTrainedModel, GenerationMixin):
+class StackTransformerForCausalLM(StackTransformerPreTrainedModel, LeftPaddedGeneration):
     """A causal language model; sequences begin with bos, whose output predicts the first word."""
 
     _tied_weights_keys = {"output_embeddings.weight": "embeddings.weight"}  # noqa: RUF012 (the library's form)

@@ -165,17 +165,20 @@ class _NextReading(torch.autograd.Function):
 class GrowingStack:
     """The stack as a recurrent network uses it: each step's actions may depend on the reading before.
 
-    bottom_vector [m]; the stack serves `batch` sequences of at most `steps` steps, with gradients, in the dtype of
-    bottom_vector (float32 or float64, whatever the logits span).
+    bottom_vector [m]; the stack serves `batch` sequences of at most `steps` steps, with gradients, in float64 if
+    bottom_vector is and in float32 otherwise (whatever the logits span).
     """
 
     def __init__(self, bottom_vector: Tensor, batch: int, steps: int, shape: StackShape) -> None:
+        bottom_vector = bottom_vector.to(torch.promote_types(bottom_vector.dtype, torch.float32))
         self._tape = StackTape(bottom_vector.detach(), batch, steps, shape)
         self._number = 0
         self.reading, self._link = _FirstReading.apply(bottom_vector, self._tape)  # B x A*m
 
     def step(self, action_logits: Tensor, pushed_vector: Tensor, mask: Tensor | None = None) -> Tensor:
         """Logits B x A x (2A+Q), vector B x m, mask B or None -> reading B x A*m after the update."""
+        dtype = self._tape.bottom_vector.dtype
+        action_logits, pushed_vector = action_logits.to(dtype), pushed_vector.to(dtype)
         if mask is not None:
             action_logits = no_op_logits(action_logits, mask)
         self._number += 1

@@ -141,6 +141,10 @@ class StackTape:
 
     def forward(self, action_logits: Tensor, vector: Tensor) -> Tensor:
         """Logits B x A x (2A+Q) and vector B x m of the next step -> its reading B x A*m."""
+        with torch.autocast(vector.device.type, enabled=False):
+            return self._forward(action_logits, vector)
+
+    def _forward(self, action_logits: Tensor, vector: Tensor) -> Tensor:
         states, _, m = self.shape
         k = len(self._kept) + 1
         width = m + (k - 1) * self.shape.configurations
@@ -158,6 +162,10 @@ class StackTape:
 
     def backward(self, j: int, grad_reading: Tensor) -> tuple[Tensor, Tensor]:
         """Gradient B x A*m of the reading of step j -> gradients of that step's logits and vector."""
+        with torch.autocast(grad_reading.device.type, enabled=False):
+            return self._backward(j, grad_reading)
+
+    def _backward(self, j: int, grad_reading: Tensor) -> tuple[Tensor, Tensor]:
         states, symbols, m = self.shape
         size, batch = self.shape.configurations, self.batch
         if j != self._next:  # a new backward pass begins here: steps after j have no gradient

@@ -57,14 +57,24 @@ def draw(condition: Condition, variants: dict[Variant, Figures], paper: PaperFig
         axes.grid(axis="y", color="0.85", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-    labels = [name_of(variant).replace(" [", "\n[") + _mark(figures) for variant, figures in variants.items()]
-    slanted = len(labels) > 8 or max(map(len, labels)) > 12
+    labels = [name_of(variant, "\n") + _mark(figures) for variant, figures in variants.items()]
+    slanted = len(labels) > 5
     panels[-1].set_xticks(
         range(len(labels)), labels, rotation=40 if slanted else 0, ha="right" if slanted else "center"
     )
     panels[-1].set_xlim(-0.7, len(labels) - 0.3)
-    figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=len(handles), frameon=False)
-    figure.suptitle(_caption(condition, variants), fontsize="medium")
+    order = [name for name in (*(f"{rule} rule" for rule in STYLES), "paper (mean)") if name in handles]
+    panels[0].legend(
+        [handles[name] for name in order],
+        order,
+        ncols=len(order),
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        frameon=False,
+    )
+    columns = int(17 * figure.get_figwidth())  # characters of small text that fit the width
+    figure.suptitle("\n".join(textwrap.wrap(title_of(condition), columns * 2 // 3)))
+    figure.supxlabel("\n".join(textwrap.wrap(_caption(condition, variants), columns)), fontsize="small")
     return figure
 
 
@@ -101,12 +111,11 @@ def _mark(figures: Figures) -> str:
 def _caption(condition: Condition, variants: dict[Variant, Figures]) -> str:
     runs = {statistic.runs for figures in variants.values() for statistic in figures.values()}
     number = f"{min(runs)}" if len(runs) == 1 else f"{min(runs)} to {max(runs)}"
-    kind = "Single runs" if runs == {1} else f"Means of {number} runs, error bars one standard deviation"
-    text = f"{title_of(condition)} {kind}."
+    kind = "Single runs." if runs == {1} else f"Means of {number} runs, error bars one standard deviation."
+    text = f"{kind} Data: {condition.data}."
     if any(_mark(figures) for figures in variants.values()):
         text += f" † full accuracy on the test set below {MASTERED}."
-    width = max(60, 16 + 11 * len(variants))
-    return "\n".join(textwrap.wrap(text, width))
+    return text
 
 
 def _names(conditions: list[Condition]) -> list[str]:

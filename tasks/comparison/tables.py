@@ -44,17 +44,21 @@ def make_tables(summary: Summary, paper: PaperFigures | None) -> list[Table]:
     return [_table(condition, variants, paper) for condition, variants in summary.items()]
 
 
-def name_of(variant: Variant) -> str:
-    return f"{variant.label} [{variant.settings}]" if variant.settings else variant.label
+def name_of(variant: Variant, separator: str = " ") -> str:
+    """The paper's label, and what differs from the default settings."""
+    if not variant.settings:
+        return variant.label
+    return separator.join([variant.label, *f"[{variant.settings}]".split(" ")])
 
 
 def title_of(condition: Condition) -> str:
+    """Task and budget."""
     label = load_task(condition.task).label
-    return f"{label[0].upper()}{label[1:]}. Budget: {condition.budget}. Data: {condition.data}."
+    return f"{label[0].upper()}{label[1:]}, budget: {condition.budget}"
 
 
 def _table(condition: Condition, variants: dict[Variant, Figures], paper: PaperFigures | None) -> Table:
-    table = Table(title_of(condition), [])
+    table = Table(f"{title_of(condition)}; data: {condition.data}", [])
     for variant, figures in variants.items():
         runs = max(statistic.runs for statistic in figures.values())
         cells = [format_statistic(figures.get(key), runs) for key in COLUMNS]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.training.schedule import protocol_for
+from zoo import get_entry
 from zoo.errors import UserError
 
 
@@ -27,11 +28,11 @@ class FinishedRun:
     def settings(self) -> str:
         """What differs from the default configuration and protocol, as text; empty if nothing does."""
         arguments = self.arguments
-        changes = list(arguments["overrides"] or [])
+        changes = sorted(arguments["overrides"] or [])
         for name in ("parameters", "train_size", "validation_size"):
             if arguments[name] is not None:
                 changes.append(f"{name}={arguments[name]}")
-        protocol = dataclasses.asdict(protocol_for(arguments["family"]))
+        protocol = dataclasses.asdict(protocol_for(get_entry(arguments["model"]).preset))
         changes += [f"{name}={arguments[name]}" for name in protocol if arguments[name] != protocol[name]]
         if arguments["processes"] != 1:
             changes.append(f"processes={arguments['processes']}")

@@ -21,7 +21,7 @@ def option(group: str, help: str, default: Any, *, flag: str | None = None, **se
 
 @dataclass
 class TrainingArguments:
-    """Every argument of train.py. None stands for the protocol's value, the entry's value or no limit."""
+    """Every argument of train.py. None stands for the value of the entry or its preset, or for no limit."""
 
     model: str = option(WHAT, "name of a registry entry, such as tf-nd", REQUIRED)
     task: str = option(WHAT, "name of a task, such as question_formation", REQUIRED)
@@ -52,21 +52,19 @@ class TrainingArguments:
     train_size: int | None = option(DATA, "number of training examples (default: all)", None, type=int)
     validation_size: int | None = option(DATA, "number of validation examples (default: all)", None, type=int)
 
-    seed: int = option(
-        TRAINING, "seed of initialisation, dropout and order (default: %(default)s)", 1, type=int
-    )
+    seed: int = option(TRAINING, "seed of initialisation, dropout and order (default: %(default)s)", 1, type=int)
     learning_rate: float | None = option(
-        TRAINING, "initial learning rate of Adam (transformation tasks: 7e-4)", None, type=float
+        TRAINING, "initial learning rate of Adam (default: the entry's preset; seed-000: 7e-4)", None, type=float
     )
     batch_tokens: int | None = option(
         TRAINING,
-        "most tokens in a batch of one process, with bos, eos and padding (transformation tasks: 1024)",
+        "most tokens in a batch of one process, with bos, eos and padding (seed-000: 1024)",
         None,
         type=int,
     )
     checkpoint_examples: int | None = option(
         TRAINING,
-        "training examples between two checkpoints (transformation tasks: 80000)",
+        "training examples between two checkpoints (seed-000: 80000)",
         None,
         type=int,
     )
@@ -91,9 +89,7 @@ class TrainingArguments:
         5.0,
         type=float,
     )
-    tensorboard: bool = option(
-        REPORT, "also write TensorBoard events into the run folder", False, action="store_true"
-    )
+    tensorboard: bool = option(REPORT, "also write TensorBoard events into the run folder", False, action="store_true")
 
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):

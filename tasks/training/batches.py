@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from tasks.tokenization import PAD, SPECIAL_TOKENS, encode
+from tasks.tokenization import BOS, EOS, PAD, encode
 from zoo.errors import UserError
 
 IGNORE = -100  # what cross_entropy skips
@@ -31,22 +31,19 @@ class Examples(Protocol):
 
 
 class Strings:
-    """Strings w = `source target` of a language model, encoded once: bos + words + eos in one array."""
+    """Strings w = `source target` of a language model, encoded once: bos + words + eos in one array.
+
+    Raises UserError for an empty set and for a word outside the vocabulary.
+    """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, examples: Iterable[tuple[str, str]]) -> None:
         self._lines = [f"{source} {target}" for source, target in examples]
         if not self._lines:
             raise UserError("a training or validation set is empty. Give a file with at least one line.")
-        rows = tokenizer(self._lines, return_attention_mask=False, return_token_type_ids=False).input_ids
+        rows = [[BOS, *encode(tokenizer, line), EOS] for line in self._lines]
         self.lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         self._starts = np.cumsum(self.lengths) - self.lengths
-        self._ids = np.fromiter(
-            (token for row in rows for token in row), dtype=np.int32, count=self.lengths.sum()
-        )
-        # Besides bos and eos there are only words.
-        special = np.add.reduceat(self._ids < len(SPECIAL_TOKENS), self._starts) != 2
-        for row in np.flatnonzero(special)[:1]:
-            encode(tokenizer, self._lines[row])  # raises UserError with the word
+        self._ids = np.concatenate([np.array(row, dtype=np.int32) for row in rows])
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -78,9 +75,7 @@ class Strings:
         return hashlib.sha256(self.lengths.tobytes() + self._ids.tobytes()).hexdigest()
 
 
-def length_batches(
-    lengths: np.ndarray, batch_tokens: int, ties: np.ndarray | None = None
-) -> list[np.ndarray]:
+def length_batches(lengths: np.ndarray, batch_tokens: int, ties: np.ndarray | None = None) -> list[np.ndarray]:
     """Groups examples of similar length into batches of at most `batch_tokens` tokens, padding counted.
 
     lengths : N, tokens of each example; ties : N, order among examples of one length (None: as they come).

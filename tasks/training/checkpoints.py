@@ -123,17 +123,15 @@ class RunFolder:
             write_json(temporary / "progress.json", dataclasses.asdict(progress))
             state = self.path / f"state-{progress.saves:06d}"
             os.replace(temporary, state)
-            for older in self._states() - {state}:
-                shutil.rmtree(older)
+            self._remove_states_before(state)
+        accelerator.wait_for_everyone()  # so that none ends, and ends the others, before the state is there
 
     def load_state(self, accelerator: Accelerator, state: Path) -> Progress:
         accelerator.load_state(str(state))
         values = json.loads((state / "progress.json").read_text(encoding="utf-8"))
         return Progress(plateau=Plateau(**values.pop("plateau")), **values)
 
-    def publish(
-        self, record: dict[str, Any], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase
-    ) -> None:
+    def publish(self, record: dict[str, Any], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         """Writes a checkpoint to log.jsonl, last/ and, if it is the best so far, best/. May be repeated."""
         log = self.path / "log.jsonl"
         earlier = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
@@ -146,13 +144,18 @@ class RunFolder:
         write_json(self.path / "finished.json", summary)
 
     def reopen(self) -> None:
-        """The run goes on: it is no longer finished, and leftovers of a kill are of no use."""
+        """The run goes on: it is no longer finished, and what a kill left behind is of no use."""
         (self.path / "finished.json").unlink(missing_ok=True)
         for leftover in self.path.glob(".*.tmp"):
             shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        self._remove_states_before(self.latest_state())
 
     def _states(self) -> set[Path]:
         return set(self.path.glob("state-*"))
+
+    def _remove_states_before(self, latest: Path | None) -> None:
+        for older in self._states() - {latest}:
+            shutil.rmtree(older)
 
     def _write_checkpoint(
         self, name: str, record: dict[str, Any], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase

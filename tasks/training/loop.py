@@ -45,9 +45,7 @@ class Trainer:
     depend on a clock, a signal or a validation figure are taken from the main process.
     """
 
-    def __init__(
-        self, accelerator: Accelerator, run: Run, *, seed: int = 1, save_minutes: float = 5.0
-    ) -> None:
+    def __init__(self, accelerator: Accelerator, run: Run, *, seed: int = 1, save_minutes: float = 5.0) -> None:
         self.accelerator = accelerator
         self.run = run
         self._seed = seed
@@ -107,9 +105,7 @@ class Trainer:
         progress = self.progress
         if progress.plateau.waited >= self.run.protocol.stop_patience:
             return "converged"
-        return self.run.budget.spent(
-            examples=progress.examples, minutes=progress.seconds / 60, epochs=progress.epoch
-        )
+        return self.run.budget.spent(examples=progress.examples, minutes=progress.seconds / 60, epochs=progress.epoch)
 
     def _step(self, bar: tqdm, signals: Signals) -> tuple[bool, bool]:
         """One update. Returns whether a signal came, and whether a checkpoint is due."""
@@ -153,9 +149,7 @@ class Trainer:
     def _checkpoint(self, bar: tqdm, *, counts: bool = True) -> None:
         """Validates, adjusts the learning rate, saves the state, and then writes log, last/ and best/."""
         progress, run = self.progress, self.run
-        value = validation_cross_entropy(
-            self.accelerator, run.model, run.validation, run.protocol.batch_tokens
-        )
+        value = validation_cross_entropy(self.accelerator, run.model, run.validation, run.protocol.batch_tokens)
         (value,) = broadcast_object_list([value])  # one process decides for all
         learning_rate = progress.plateau.learning_rate
         best = progress.plateau.update(value, run.protocol, counts=counts)

@@ -9,7 +9,7 @@ from zoo.errors import UserError
 
 @dataclass(frozen=True)
 class Protocol:
-    """How models of one task family are trained by default."""
+    """How models are trained by default."""
 
     learning_rate: float
     batch_tokens: int  # per batch and process; bos, eos and padding count
@@ -22,7 +22,7 @@ class Protocol:
 
 # Seed 000, appendix D. The paper searches batch_tokens in [512, 2048] and learning_rate in [1e-5, 1e-3].
 PROTOCOLS = {
-    "transformation": Protocol(
+    "seed-000": Protocol(
         learning_rate=7e-4,
         batch_tokens=1024,
         checkpoint_examples=80_000,
@@ -34,10 +34,10 @@ PROTOCOLS = {
 }
 
 
-def protocol_for(family: str, **changes: float | int | None) -> Protocol:
-    """The protocol of a task family, with those of `changes` that are not None."""
+def protocol_for(preset: str, **changes: float | int | None) -> Protocol:
+    """The protocol that a registry entry calls `preset`, with those of `changes` that are not None."""
     given = {name: value for name, value in changes.items() if value is not None}
-    return dataclasses.replace(PROTOCOLS[family], **given)  # type: ignore[arg-type]
+    return dataclasses.replace(PROTOCOLS[preset], **given)  # type: ignore[arg-type]
 
 
 @dataclass

@@ -14,9 +14,9 @@ class Interrupted(Exception):
 
 
 class Signals:
-    """Inside `with Signals() as signals`, `signals.received` is the number of the signal that came, or 0.
+    """Inside `with Signals() as signals`, `signals.received` is the number of the signal that came last, or 0.
 
-    Only the first signal is held back: a second one acts as if this were not there.
+    All are held back, however many come: Ctrl-C under torchrun reaches a process twice. SIGKILL stays.
     """
 
     def __init__(self) -> None:
@@ -31,12 +31,8 @@ class Signals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._restore()
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.received = number
-        self._restore()
-
-    def _restore(self) -> None:
-        while self._previous:
-            signal.signal(*self._previous.popitem())

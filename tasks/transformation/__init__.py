@@ -3,8 +3,8 @@
 A task is an entry here, a grammar of the same name in `grammars/`, and a class of rules.
 """
 
+import functools
 from dataclasses import dataclass, field
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,7 @@ ENTRIES = {
 TASKS = tuple(ENTRIES)
 
 
-@cache
+@functools.cache
 def load_task(name: str, **options: Any) -> "TransformationTask":
     """The task called `name`; UserError for an option that it has not."""
     from tasks.transformation.grammar import load_grammar

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from zoo.errors import UserError
 
-# Derivations of more words than this are given up and drawn anew; the tasks' sentences have at most 19 words.
+# Derivations of more words than this are given up and drawn anew; the tasks' sentences are far shorter.
 MAX_LENGTH = 200
 MAX_GIVEN_UP = 10_000
 ALTERNATIVE = re.compile(r"(?P<symbols>.*?)(?:\s+\[(?P<probability>[^]]*)\]|\s+\*(?P<weight>\S+))?\s*")

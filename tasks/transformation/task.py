@@ -38,8 +38,11 @@ class TransformationTask:
     """One of the tasks of seed 000, section 2. Sources and targets are lines of blank-separated words; the last word
     of a source is its tag. Text is taken in Unicode normal form C.
 
-    name, entry: key and description in `ENTRIES`; grammar: source sentences from `S`, transformed ones from `target`,
-    sentences of the generalization set from `gen`; rules: the two rules on words; options: what `load_task` was given.
+    name, entry: key and description in `ENTRIES`.
+    grammar: derives source sentences from `S`, transformed ones from `target`, those of the generalization set from
+        `gen`, and from `linear` the linear rule's where they differ in form.
+    rules: the two rules, on words.
+    options: what `load_task` was given, with defaults.
     """
 
     name: str
@@ -89,19 +92,17 @@ class TransformationTask:
     def parse(self, source: str) -> "Tree":
         """Gold tree of a source, without its tag. Raises UserError for a sentence outside the task's grammar."""
         words = _words(source)
-        return trees.parse(self.grammar, words[:-1] if set(words[-1:]) & set(self.entry.tags) else words, "S")
+        return trees.parse(self.grammar, words[:-1] if set(words[-1:]) & set(self.entry.tags) else words, ["S"])
 
     def parse_target(self, target: str) -> "Tree":
         """Gold tree of an output of either rule, transformed or copied, in the labels of `parse`.
 
-        "my newts read ." of the tense tasks is taken as transformed. Raises UserError for any other line.
+        An output that may be several is taken as that of the hierarchical rule, a copy, that of the linear rule, in
+        this order ("my newts read ." is present). Raises UserError for any other line.
         """
         words = _words(target)
-        corrected = self.rules.grammatical(words)
-        try:
-            tree = trees.parse(self.grammar, corrected, "target")
-        except UserError:
-            tree = trees.parse(self.grammar, corrected, "S")
+        starts = ("target", "S", "linear") if "linear" in self.grammar.rules else ("target", "S")
+        tree = trees.parse(self.grammar, self.rules.grammatical(words), starts)
         for position, word in zip(tree.treepositions("leaves"), words, strict=True):
             tree[position] = word
         return tree
@@ -167,17 +168,17 @@ class TransformationTask:
                     f"{files[split]} holds {len(sets[split]):,} lines, fewer than the {sizes[split]:,} asked for;"
                     f" ask for {split}={len(sets[split])} or less."
                 )
-        description = "files " + ", ".join(files[split].name for split in files if split in wanted)
-        corrected = sum(example.target != raw for split in wanted for example, raw in sets.get(split, []))
+        parts = [f"files {', '.join(files[split].name for split in files if split in sets)}"]
+        corrected = sum(example.target != raw for rows in sets.values() for example, raw in rows)
         if corrected:
-            description += f" ({corrected} targets corrected to the nominative)"
+            parts.append(f"{corrected} targets corrected to the nominative")
         examples = {split: [example for example, _ in rows] for split, rows in sets.items()}
         if make_train:
             bases = frozenset(example.base for rows in examples.values() for example in rows)
             size = max(SIZES["train"], sizes.get("train", 0))
             examples |= corpus.load_sets(self, seed, {"train": size}, bases)
-            description += f", training set generated, seed {seed}"
-        return examples, description
+            parts.append(f"training set generated, seed {seed}")
+        return examples, ", ".join(parts)
 
     def _read(self, path: Path) -> list[tuple[Example, str]]:
         """Examples of a published file, and their targets as they stand there."""

@@ -3,7 +3,7 @@
 A node's label is its symbol up to the first dot; a symbol in lower case leaves no node, its children are its parent's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from tasks.transformation.grammar import Grammar
@@ -15,18 +15,19 @@ if TYPE_CHECKING:
 Node: TypeAlias = "tuple[str, tuple[Node, ...]] | str"
 
 
-def parse(grammar: Grammar, words: list[str], start: str) -> "Tree":
-    """The tree of `words` under `start`; of several derivations that whose rules stand first in the grammar.
+def parse(grammar: Grammar, words: list[str], starts: Iterable[str]) -> "Tree":
+    """The tree of `words` under the first of the `starts` that derives them; of several derivations that whose rules
+    stand first in the grammar.
 
     Raises UserError for words that are no sentence of the grammar, naming the first word that cannot follow.
     """
     chart = _Chart(grammar, words)
-    node = chart.derivations(start, 0).get(len(words))
-    if node is None:
-        place = f"{words[chart.reached]!r} (word {chart.reached + 1})" if chart.reached < len(words) else "its end"
-        raise UserError(f"{' '.join(words)!r} is no sentence of {grammar.name}: {place} cannot stand there.")
-    (tree,) = _build(node)
-    return tree
+    for start in starts:
+        if node := chart.derivations(start, 0).get(len(words)):
+            (tree,) = _build(node)
+            return tree
+    place = f"{words[chart.reached]!r} (word {chart.reached + 1})" if chart.reached < len(words) else "its end"
+    raise UserError(f"{' '.join(words)!r} is no sentence of {grammar.name}: {place} cannot stand there.")
 
 
 class _Chart:

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -19,7 +20,7 @@ PAIRS = [
 def by_hand(model, pair):
     log_probabilities = model.table.detach().double().log_softmax(-1)
     tokens = [BOS, *pair.source, *pair.target, EOS]
-    steps = [log_probabilities[a, b].item() for a, b in zip(tokens, tokens[1:], strict=False)]
+    steps = [log_probabilities[a, b].item() for a, b in itertools.pairwise(tokens)]
     return sum(steps[len(pair.source) :]), steps[len(pair.source)], sum(steps), len(steps)
 
 

@@ -1,6 +1,6 @@
 """What two processes do together; started by torchrun, writes FOLDER/results.json.
 
-    torchrun --nproc_per_node 2 pair_worker.py FOLDER
+torchrun --nproc_per_node 2 pair_worker.py FOLDER
 """
 
 import json
@@ -27,7 +27,7 @@ FALLING_OUT = [3.0, 2.0, 2.5, 2.1, 2.2]
 
 
 def gradients(folder):
-    """Largest difference of the gradients from those of one process with both batches in one."""
+    """Largest difference of the gradients from those of one process with both batches in one, relative to them."""
     trainer = tiny_trainer(folder, dropout=0.0, budget=Budget(max_examples=1), gradient_norm=1e9)
     batches = trainer._plan[0]
     seen = record_gradients(trainer)
@@ -35,8 +35,10 @@ def gradients(folder):
     model = tiny_model(dropout=0.0)
     pooled = np.concatenate(batches)
     (summed_cross_entropy(model, *trainer.run.training.batch(pooled)) / len(pooled)).backward()
-    differences = [(seen[name] - value.grad).abs().max() for name, value in model.named_parameters()]
-    return {"sizes": list(map(len, batches)), "difference": float(max(differences))}
+    expected = dict(model.named_parameters())
+    largest = max(value.grad.abs().max() for value in expected.values())
+    difference = max((seen[name] - value.grad).abs().max() for name, value in expected.items())
+    return {"sizes": list(map(len, batches)), "difference": float(difference / largest)}
 
 
 def early_stop(folder):
@@ -113,9 +115,7 @@ def diverging(folder):
 def validation(folder):
     """The validation figure of 9 strings, and of 1 string, which one of the processes lacks."""
     accelerator, model = Accelerator(cpu=True), tiny_model()
-    return [
-        validation_cross_entropy(accelerator, model, Strings(TOKENIZER, pairs(count)), 64) for count in (9, 1)
-    ]
+    return [validation_cross_entropy(accelerator, model, Strings(TOKENIZER, pairs(count)), 64) for count in (9, 1)]
 
 
 def registry(folder):

@@ -13,7 +13,7 @@ from tasks.training.checkpoints import RunFolder
 from tasks.training.loop import Run, Trainer
 from tasks.training.schedule import Budget, protocol_for
 
-WORDS = "a b c d . decl".split()
+WORDS = ["a", "b", "c", "d", ".", "decl"]
 TOKENIZER = word_tokenizer(WORDS)
 
 
@@ -54,7 +54,7 @@ def tiny_trainer(
         tokenizer=TOKENIZER,
         training=Strings(TOKENIZER, pairs(train_size)),
         validation=Strings(TOKENIZER, pairs(9, seed=1)),
-        protocol=protocol_for("transformation", **settings),
+        protocol=protocol_for("seed-000", **settings),
         budget=budget or Budget(),
         folder=RunFolder(folder),
     )

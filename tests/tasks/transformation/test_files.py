@@ -82,7 +82,7 @@ def test_training_set_beside_the_published_files(task, published):
     train = {example.base for example in data.sets["train"]}
     for split in ("validation", "test", "generalization"):
         assert not train & {example.base for example in data.sets[split]}
-    corrected = "(230 targets corrected to the nominative)" in data.description
+    corrected = ", 230 targets corrected to the nominative, " in data.description
     assert corrected is (task.name == "german_passivization")
     for split in ("validation", "test", "generalization"):
         assert all(task.hierarchical(example.source) == example.target for example in data.sets[split])

@@ -61,5 +61,6 @@ def test_gold_trees_have_the_words_as_leaves(task, published):
             assert tree == task.parse(source)
             for output in {target, task.hierarchical(source), task.linear(source)}:
                 assert task.parse_target(output).leaves() == output.split()
-            if source.split()[-1] not in task.transform_tags:
+            # "my newts read ." may be past or present.
+            if source.split()[-1] not in task.transform_tags and " read " not in target:
                 assert task.parse_target(target) == tree

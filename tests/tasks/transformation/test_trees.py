@@ -9,7 +9,8 @@ SOURCES = [
     (
         "question_formation",
         "my raven that doesn't sleep does change . quest",
-        "(S (NP (NP (DT my) (NN raven)) (SBAR (WDT that) (VP (AUX doesn't) (VB sleep)))) (VP (AUX does) (VB change)) .)",
+        "(S (NP (NP (DT my) (NN raven)) (SBAR (WDT that) (VP (AUX doesn't) (VB sleep))))"
+        " (VP (AUX does) (VB change)) .)",
     ),
     (
         "question_formation",
@@ -37,7 +38,8 @@ SOURCES = [
     (
         "tense_reinflection",
         "the newts that the yak admired read . PRESENT",
-        "(S (NP (NP (DT the) (NNS newts)) (SBAR (WDT that) (NP (DT the) (NN yak)) (VP (VBD admired)))) (VP (VBD read)) .)",
+        "(S (NP (NP (DT the) (NNS newts)) (SBAR (WDT that) (NP (DT the) (NN yak)) (VP (VBD admired))))"
+        " (VP (VBD read)) .)",
     ),
     (
         "tense_reinflection_do",
@@ -47,7 +49,8 @@ SOURCES = [
     (
         "passivization",
         "her yak by her zebras amused her newt . passiv",
-        "(S (NP (NP (DT her) (NN yak)) (PP (IN by) (NP (DT her) (NNS zebras)))) (VP (VBD amused) (NP (DT her) (NN newt))) .)",
+        "(S (NP (NP (DT her) (NN yak)) (PP (IN by) (NP (DT her) (NNS zebras))))"
+        " (VP (VBD amused) (NP (DT her) (NN newt))) .)",
     ),
     (
         "german_passivization",
@@ -61,12 +64,14 @@ TARGETS = [
     (
         "question_formation",
         "does my raven that doesn't sleep change ?",
-        "(SQ (AUX does) (NP (NP (DT my) (NN raven)) (SBAR (WDT that) (VP (AUX doesn't) (VB sleep)))) (VP (VB change)) ?)",
+        "(SQ (AUX does) (NP (NP (DT my) (NN raven)) (SBAR (WDT that) (VP (AUX doesn't) (VB sleep))))"
+        " (VP (VB change)) ?)",
     ),
     (
         "question_formation",  # the linear rule's
         "doesn't my raven that sleep does change ?",
-        "(SQ (AUX doesn't) (NP (NP (DT my) (NN raven)) (SBAR (WDT that) (VP (VB sleep)))) (VP (AUX does) (VB change)) ?)",
+        "(SQ (AUX doesn't) (NP (NP (DT my) (NN raven)) (SBAR (WDT that) (VP (VB sleep))))"
+        " (VP (AUX does) (VB change)) ?)",
     ),
     ("question_formation", "my raven does change .", "(S (NP (DT my) (NN raven)) (VP (AUX does) (VB change)) .)"),
     (

@@ -1,0 +1,86 @@
+import csv
+import io
+
+import pytest
+
+from tasks.comparison.summary import Statistic, summarize
+from tasks.comparison.tables import (
+    LEGEND,
+    format_statistic,
+    make_tables,
+    to_csv,
+    to_latex,
+    to_markdown,
+    to_text,
+)
+from tests.tasks.comparison.example_rows import FIGURES, make_row, run_rows
+
+PAPER = {("question_formation", "tf-nd"): {("full_accuracy", "hierarchical"): Statistic(0.318, 0.19, 5, 5)}}
+
+
+@pytest.mark.parametrize(
+    ("statistic", "text"),
+    [
+        (Statistic(0.31789, 0.194, 5, 5), "0.318 ± 0.19"),
+        (Statistic(0.3, None, 1, 1), "0.300 (n=1)"),
+        (Statistic(-20.0, 1.0, 3, 5), "-20.000 ± 1.00 (n=3)"),
+        (Statistic(None, None, 0, 5), "–"),
+        (None, "–"),
+    ],
+)
+def test_cells(statistic, text):
+    assert format_statistic(statistic, 5 if statistic is None else statistic.runs) == text
+
+
+def test_a_single_run_never_shows_a_deviation_of_zero():
+    text = to_text(make_tables(summarize(run_rows(1)), None), LEGEND)
+    assert "0.300 (n=1)" in text
+    assert "0.00" not in text.replace(LEGEND, "")
+
+
+def test_the_paper_stands_under_its_model_in_every_form():
+    rows = run_rows(1) + run_rows(2, 0.1) + run_rows(1, model="tf", label="Tf", settings="dropout=0.2")
+    summary = summarize(rows)
+    tables = make_tables(summary, PAPER)
+    (table,) = tables
+    assert [row[0] for row in table.rows] == ["Tf [dropout=0.2]", "Tf+Nd", "  paper"]
+    assert table.rows[2][1:4] == ["5", "–", "0.318 ± 0.19"]
+
+    lines = to_text(tables, LEGEND).splitlines()
+    assert lines[0] == "Question formation, budget: 1,000 examples; data: generated, seed 0"
+    assert len({len(line) for line in lines[1:5]}) == 1  # columns are aligned
+
+    markdown = to_markdown(tables, LEGEND).splitlines()
+    assert markdown[2].count("|") == markdown[3].count("|") == markdown[6].count("|") == 10
+    assert markdown[6].startswith("| paper | 5 | – | 0.318 ± 0.19 |")
+
+    latex = to_latex(tables, LEGEND)
+    assert "\\quad paper & 5 & -- & 0.318 $\\pm$ 0.19" in latex
+    assert latex.count("\\toprule") == latex.count("\\bottomrule") == 1
+
+
+def test_a_missing_value_comes_with_its_reason():
+    rows = run_rows(1) + run_rows(2)
+    reason = "no sample matches the linear rule's output"
+    rows[-1] = make_row(seed=2, metric="partial_log_ratio", set="generalization", value=None, note=reason)
+    text = to_text(make_tables(summarize(rows), None), LEGEND)
+    assert "1.250 (n=1)" in text
+    assert f"Tf+Nd, PA log ratio: no value in 1 of 2 runs: {reason}" in text
+
+
+def test_latex_escapes_what_it_must():
+    rows = run_rows(1, settings="pushed_vector_activation=exp", budget="50% & more #1") + run_rows(2, -10.0)
+    latex = to_latex(make_tables(summarize(rows), None), LEGEND)
+    assert "pushed\\_vector\\_activation=exp" in latex
+    assert "50\\% \\& more \\#1" in latex
+    assert "$-$9.700" in latex
+
+
+def test_csv_holds_every_metric_unrounded_beside_the_paper():
+    text = to_csv(summarize(run_rows(1, 0.000123) + run_rows(2)), PAPER)
+    records = list(csv.DictReader(io.StringIO(text)))
+    assert {(record["metric"], record["set"]) for record in records} == set(FIGURES)
+    (record,) = (r for r in records if (r["metric"], r["set"]) == ("full_accuracy", "hierarchical"))
+    assert float(record["mean"]) == pytest.approx(0.3000615, abs=1e-12)
+    assert (record["n"], record["paper"], record["paper_standard_deviation"]) == ("2", "0.318", "0.19")
+    assert [r["paper"] for r in records if r["set"] == "test"] == [""]

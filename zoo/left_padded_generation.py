@@ -1,0 +1,20 @@
+"""Generation for causal models whose prompts must be padded on the left."""
+
+from typing import Any
+
+from transformers import GenerationMixin
+
+
+class LeftPaddedGeneration(GenerationMixin):
+    """`generate()` that refuses prompts padded on the right: their next word would be predicted from padding."""
+
+    config: Any
+
+    def generate(self, inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """As in the library. ValueError if a prompt ends in padding."""
+        mask = kwargs.get("attention_mask")
+        ids = kwargs.get("input_ids", inputs)
+        ends = mask[:, -1] == 0 if mask is not None else None if ids is None else ids[:, -1] == self.config.pad_token_id
+        if ends is not None and bool(ends.any()):
+            raise ValueError("a prompt ends in padding; pad on the left: tokenizer(..., padding_side='left')")
+        return super().generate(inputs, *args, **kwargs)
