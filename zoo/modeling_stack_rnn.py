@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import GenerationMixin, PreTrainedModel
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
@@ -28,7 +28,7 @@ class StackRnnPreTrainedModel(PreTrainedModel):
         initialize(module)
 
 
-class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration):
+class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, GenerationMixin):
     """A causal language model. At bos the output comes from the initial state: the recurrence takes no step there.
 
     At step t the controller reads the word w_t and the stack reading r_(t-1); its last hidden state then acts on the

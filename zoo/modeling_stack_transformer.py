@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import GenerationMixin, PreTrainedModel
 from transformers.cache_utils import Cache, CacheLayerMixin
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
@@ -102,7 +102,7 @@ class StackTransformerPreTrainedModel(PreTrainedModel):
         initialize(module)
 
 
-class StackTransformerForCausalLM(StackTransformerPreTrainedModel, LeftPaddedGeneration):
+class StackTransformerForCausalLM(StackTransformerPreTrainedModel, LeftPaddedGeneration, GenerationMixin):
     """A causal language model; sequences begin with bos, whose output predicts the first word."""
 
     _tied_weights_keys = {"output_embeddings.weight": "embeddings.weight"}  # noqa: RUF012 (the library's form)
