@@ -18,7 +18,6 @@ from pathlib import Path
 import torch
 from torch.nn.functional import cross_entropy
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import zoo
 from tasks import load_task

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import textwrap
 from dataclasses import dataclass, field
 
 from tasks import load_task
@@ -96,7 +97,7 @@ def to_text(tables: list[Table], legend: str) -> str:
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         body = ["  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]).rstrip() for line in lines]
         blocks.append("\n".join([table.title, *body, *table.notes]))
-    return "\n\n".join([*blocks, legend]) + "\n"
+    return "\n\n".join([*blocks, textwrap.fill(legend, 110)]) + "\n"
 
 
 def to_markdown(tables: list[Table], legend: str) -> str:

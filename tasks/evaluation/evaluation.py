@@ -62,7 +62,7 @@ def load_splits(run: FinishedRun, task: Any, settings: EvaluationSettings) -> tu
         data_dir=settings.data_dir or arguments["data_dir"], seed=arguments["data_seed"], splits=settings.splits
     )
     description = arguments["data"]
-    if data.description != description:
+    if not description.startswith(data.description):
         description = f"trained on {description}; scored on {data.description}"
     if settings.limit is not None:
         description += f"; first {settings.limit} lines of each set"

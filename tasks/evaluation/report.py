@@ -19,8 +19,10 @@ def results_table(rows: Sequence[Row]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    value = "none" if row.value is None else f"{row.value:.4f}"
-    if row.value is not None and row.metric == "greedy_ties":
-        value = f"{row.value:.0f}"
-    error = "" if row.standard_error is None else f"{row.standard_error:.4f}"
-    return row.set, row.metric, value, error, str(row.n), row.note
+    error = "" if row.standard_error is None else _number(row.standard_error)
+    return row.set, row.metric, "none" if row.value is None else _number(row.value), error, str(row.n), row.note
+
+
+def _number(value: float) -> str:
+    """Four decimals, but never 0.0000 for what is not 0."""
+    return f"{value:.1e}" if 0 < abs(value) < 5e-5 else f"{value:.4f}"

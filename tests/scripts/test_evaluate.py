@@ -202,7 +202,7 @@ def test_sampled_partial_accuracy_does_not_depend_on_the_batches(model, evaluate
     assert same(*found)
     for rule in ("hierarchical", "linear"):
         row = found[0][rule, "partial_accuracy"]
-        assert row.note.startswith("100 samples per input, seed 0, at most 15 tokens")
+        assert row.note.startswith("100 samples per input, seed 0, at most 16 tokens")
         assert 0 < row.standard_error < row.value < 1
     assert evaluate(run, "--samples", 100, "--seed", 1) == 0
     assert not same(results(run), found[0])
