@@ -15,8 +15,15 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,track]'
 	touch $@
 
+# Small, fixed budget: enough to see the two models learn the task, far from the paper's training to convergence.
+DEMO_TRAINING := --task question_formation --max-examples 60000 --checkpoint-examples 20000 --output
+
 demo: $(VENV)/.installed
-	$(BIN)/python scripts/demo.py --output $(DEMO)
+	rm -rf $(DEMO)
+	$(BIN)/python scripts/train.py --model tf $(DEMO_TRAINING) $(DEMO)/tf
+	$(BIN)/python scripts/train.py --model tf-nd $(DEMO_TRAINING) $(DEMO)/tf-nd
+	$(BIN)/python scripts/evaluate.py $(DEMO)/tf $(DEMO)/tf-nd
+	$(BIN)/python scripts/compare.py $(DEMO)/tf $(DEMO)/tf-nd --paper --output $(DEMO)/comparison
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

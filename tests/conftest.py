@@ -1,5 +1,7 @@
 """Fixtures that every test may use."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,17 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("needs the published files and reference numbers, which are not part of the repository")
     return SHARED
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Generated data goes to a folder of this test run, the network is out of bounds, one thread per worker."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SYNTAX_ZOO_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.setenv("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
+        torch.set_num_threads(1)
+        yield
 
 
 @pytest.fixture(autouse=True)
