@@ -154,7 +154,8 @@ class _NextReading(torch.autograd.Function):
         ctx: Any, logits: Tensor, vector: Tensor, link: Tensor, tape: StackTape, number: int
     ) -> tuple[Tensor, Tensor]:
         ctx.tape, ctx.number = tape, number
-        return tape.forward(logits, vector), link.clone()
+        # Detached: the tape keeps the vector, and its history leads back to the tape, a cycle that nothing would free.
+        return tape.forward(logits, vector.detach()), link.clone()
 
     @staticmethod
     @torch.autograd.function.once_differentiable

@@ -1,4 +1,6 @@
+import gc
 import json
+import weakref
 from pathlib import Path
 
 import pytest
@@ -186,6 +188,21 @@ def test_two_backward_passes_over_one_graph() -> None:
     second = torch.autograd.grad(readings.square().sum(), inputs)
     for one, other in zip(first, second, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("backward", [True, False])
+def test_memory_is_freed_with_the_last_reference(backward: bool) -> None:
+    """Each step's input depends on the reading before, as in a recurrent network."""
+    logits, vectors, bottom = random_input(2, 5, 2, 2, 12)
+    stack = GrowingStack(bottom, 2, 5, StackShape.of(logits, vectors))
+    for t in range(5):
+        stack.step(logits[:, t] * stack.reading.mean(), vectors[:, t] * stack.reading[:, :12])
+    if backward:
+        stack.reading.sum().backward()
+    tape = weakref.ref(stack._tape)
+    del stack
+    gc.collect()
+    assert tape() is None
 
 
 def test_half_precision_input_is_computed_in_single() -> None:
