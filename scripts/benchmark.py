@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy
 
 import zoo
 from tasks import load_task
-from tasks.tokenization import BOS, EOS, encode
+from tasks.tokenization import BOS, EOS, encode, word_tokenizer
 from tasks.training.versions import library_versions
 
 TOKENS = 1024
@@ -89,7 +89,7 @@ def measure_training(names: list[str], arguments: argparse.Namespace) -> list[di
 
 def make_batches(task, examples, count: int) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
     """Batches (input ids, mask, targets) of similar length, spread evenly over all lengths."""
-    tokenizer = task.tokenizer()
+    tokenizer = word_tokenizer(task.words)
     strings = sorted(([BOS, *encode(tokenizer, " ".join(pair))] for pair in examples), key=len)
     groups: list[list[list[int]]] = [[]]
     for ids in strings:

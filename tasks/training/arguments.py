@@ -128,7 +128,8 @@ def flag(name: str) -> str:
 
 def build_parser(description: str) -> argparse.ArgumentParser:
     """One option for each field, under the heading of its group."""
-    parser = argparse.ArgumentParser(description=description, allow_abbrev=False)
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, formatter_class=formatter, allow_abbrev=False)
     groups: dict[str, Any] = {}
     for item in dataclasses.fields(TrainingArguments):
         title = item.metadata["group"]

@@ -103,7 +103,10 @@ class RunFolder:
                 )
 
     def write_arguments(self, arguments: dict[str, Any]) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{self.path} cannot be made: {error.strerror}. Choose another --output.") from None
         write_json(self.path / "arguments.json", arguments)
 
     def latest_state(self) -> Path | None:

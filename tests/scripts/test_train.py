@@ -1,0 +1,233 @@
+import importlib.util
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tasks.training.checkpoints import parameter_digest
+from zoo import load_model
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = ROOT / "scripts" / "train.py"
+# A tiny Tf with dropout, on 300 generated lines; a checkpoint every 200 examples.
+TINY = ["--model", "tf", "--task", "question_formation", "--set", "hidden_size=8", "--train-size", "300"]
+TINY += ["--validation-size", "50", "--batch-tokens", "512", "--checkpoint-examples", "200", "--threads", "1"]
+BUDGET = ["--max-examples", "1000"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def path_for_processes():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        yield
+
+
+@pytest.fixture(scope="module")
+def train():
+    """Runs the script's main in this process and returns its exit status."""
+    spec = importlib.util.spec_from_file_location("train_script", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def run(*arguments):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", ["scripts/train.py", *map(str, arguments)])
+            return module.main()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def finished(train, tmp_path_factory):
+    """A finished run of the tiny model."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    assert train(*TINY, *BUDGET, "--output", folder) == 0
+    return folder
+
+
+def start(*arguments):
+    """The script as a process of its own."""
+    return subprocess.Popen([sys.executable, SCRIPT, *map(str, arguments)], stderr=subprocess.PIPE, text=True)
+
+
+def read(folder, name="finished.json"):
+    return json.loads((folder / name).read_text())
+
+
+def log_of(folder):
+    return [json.loads(line) | {"seconds": None} for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def wait_for(path, process):
+    deadline = time.monotonic() + 120
+    while not path() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert path()
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_run_folder(finished):
+    arguments = read(finished, "arguments.json")
+    expected = {"model": "tf", "label": "Tf", "task": "question_formation", "data": "generated, seed 0", "seed": 1}
+    assert expected.items() <= arguments.items()
+    assert arguments["overrides"] == ["hidden_size=8"]
+    assert (arguments["learning_rate"], arguments["batch_tokens"]) == (7e-4, 512)
+    assert {"torch", "transformers"} <= arguments["versions"].keys()
+    assert arguments["code_version"]
+    log = log_of(finished)
+    assert [line["checkpoint"] for line in log] == [1, 2, 3, 4, 5]
+    assert log[-1]["validation_cross_entropy"] < log[0]["validation_cross_entropy"]
+    summary = read(finished)
+    assert (summary["reason"], summary["budget"]) == ("max_examples", "1,000 examples")
+    model, tokenizer = load_model(finished / "last")
+    assert parameter_digest(model) == summary["digest"]
+    assert model.config.zoo_name == "tf"
+    assert len(tokenizer) == model.config.vocab_size
+
+
+def test_a16_the_same_seed_gives_the_same_run_and_another_seed_another(train, finished, tmp_path):
+    assert train(*TINY, *BUDGET, "--output", tmp_path / "same") == 0
+    assert log_of(tmp_path / "same") == log_of(finished)
+    assert read(tmp_path / "same")["digest"] == read(finished)["digest"]
+    assert train(*TINY, *BUDGET, "--output", tmp_path / "seed", "--seed", "2") == 0
+    assert train(*TINY, *BUDGET, "--output", tmp_path / "data", "--data-seed", "2") == 0
+    assert len({read(tmp_path / name)["digest"] for name in ("same", "seed", "data")}) == 3
+    data = [read(tmp_path / name, "arguments.json")["data_digest"] for name in ("same", "seed", "data")]
+    assert data[0] == data[1] != data[2]
+
+
+@pytest.mark.slow
+def test_a_killed_run_resumes_to_the_end_of_the_unbroken_one(finished, tmp_path):
+    folder = tmp_path / "run"
+    command = [*TINY, *BUDGET, "--output", folder, "--save-minutes", "0"]
+    moments = random.Random()  # a fault here must not depend on one lucky moment
+    process = start(*command)
+    for _ in range(2):
+        before = set(folder.glob("state-*"))
+        wait_for(lambda before=before: set(folder.glob("state-*")) - before, process)
+        time.sleep(moments.uniform(0, 0.3))
+        process.kill()
+        process.communicate()
+        process = start(*command, "--resume")
+    process.communicate()
+    assert process.returncode == 0
+    assert read(folder)["digest"] == read(finished)["digest"]
+    assert log_of(folder) == log_of(finished)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_the_state_and_says_how_to_go_on(train, finished, tmp_path, number, status):
+    folder = tmp_path / "run"
+    process = start(*TINY, "--output", folder)
+    wait_for((folder / "log.jsonl").exists, process)
+    process.send_signal(number)
+    _, printed = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert "state saved" in printed
+    assert "--resume" in printed
+    assert not (folder / "finished.json").exists()
+    examples = read(max(folder.glob("state-*")), "progress.json")["examples"]
+    if examples < 1000:  # else the signal came later than the budget's end
+        assert train(*TINY, *BUDGET, "--output", folder, "--resume") == 0
+        assert read(folder)["digest"] == read(finished)["digest"]
+
+
+@pytest.mark.slow
+def test_two_processes_train_and_another_number_cannot_resume(train, tmp_path, capsys):
+    folder = tmp_path / "run"
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command = [*torchrun, SCRIPT, *TINY, *BUDGET, "--output", folder]
+    result = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=200)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert read(folder, "arguments.json")["processes"] == 2
+    assert len(log_of(folder)) == 5
+    assert load_model(folder / "best")[0].config.zoo_name == "tf"
+    capsys.readouterr()
+    assert train(*TINY, *BUDGET, "--output", folder, "--resume") == 2
+    assert "processes was 2 there and is 1 now" in capsys.readouterr().err
+
+
+def test_a09_an_output_that_holds_a_run_is_left_alone(train, finished, capsys):
+    before = contents(finished)
+    assert train(*TINY, *BUDGET, "--output", finished) == 2
+    assert "already holds a run. Add --resume" in capsys.readouterr().err
+    assert contents(finished) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--model", "lstm"], "--model was 'tf' there and is 'lstm' now"),
+        (["--task", "passivization"], "--task was 'question_formation' there and is 'passivization' now"),
+        (["--seed", "2"], "--seed was 1 there and is 2 now"),
+        (["--learning-rate", "1e-4"], "--learning-rate was 0.0007 there and is 0.0001 now"),
+        (["--data-seed", "3"], "--data-seed was 0 there and is 3 now"),
+        (["--set", "dropout=0.2"], "--set was ['hidden_size=8'] there"),
+    ],
+)
+def test_resuming_another_run_names_the_argument(train, finished, capsys, change, message):
+    before = contents(finished)
+    assert train(*TINY, *BUDGET, *change, "--output", finished, "--resume") == 2
+    assert message in capsys.readouterr().err
+    assert contents(finished) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--model", "tf-dn"], "unknown model 'tf-dn'. Did you mean tf-nd"),
+        (["--task", "question_fromation"], "Did you mean question_formation"),
+        (["--set", "hiden_size=8"], "hidden_size"),
+        (["--set", "hidden_size"], "KEY=VALUE"),
+        (["--data", "no-such-folder"], "no-such-folder"),
+        (["--batch-tokens", "9"], "--batch-tokens is 9"),
+        (["--max-minutes", "0"], "--max-minutes is 0"),
+        (["--resume"], "holds no run to resume"),
+        (["--output", __file__], "is not an empty folder"),
+        (["--output", __file__ + "/run"], "cannot be made"),
+    ],
+)
+def test_bad_input_is_one_error_and_nothing_is_written(train, tmp_path, capsys, change, message):
+    folder = tmp_path / "run"
+    assert train(*TINY, *BUDGET, "--output", folder, *change) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("error: ")
+    assert printed.count("\n") == 1
+    assert message in printed
+    assert not folder.exists()
+
+
+def test_a_diverging_run_ends_with_status_1(train, tmp_path, capsys):
+    assert train(*TINY, *BUDGET, "--learning-rate", "1e30", "--output", tmp_path / "run") == 1
+    printed = capsys.readouterr().err
+    assert "diverged at step" in printed
+    assert "learning rate 1e+30" in printed
+    assert not (tmp_path / "run" / "finished.json").exists()
+
+
+def test_tensorboard_is_written_if_asked_for_and_missed_by_name(train, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("tensorboard")
+    short = ["--max-examples", "100", "--tensorboard"]
+    assert train(*TINY, *short, "--output", tmp_path / "run") == 0
+    assert list((tmp_path / "run").rglob("events.out.tfevents*"))
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "tensorboard" else find_spec(name))
+    assert train(*TINY, *short, "--output", tmp_path / "other") == 2
+    assert "syntax-zoo[track]" in capsys.readouterr().err
+
+
+def test_published_files_are_read(train, shared, tmp_path):
+    data = shared / "data" / "transformations" / "question_formation"
+    arguments = [*TINY, "--data", data, "--max-examples", "100", "--output", tmp_path / "run"]
+    assert train(*arguments) == 0
+    assert "files" in read(tmp_path / "run", "arguments.json")["data"]
