@@ -27,13 +27,25 @@ def collect_rows(paths: Iterable[Path]) -> tuple[list[Row], list[str]]:
             notices.append(f"{path} is left out: no run folder")
     if not rows:
         raise UserError(". ".join(["no rows to compare", *notices]) + ".")
-    distinct = {_figure(row): row for row in rows}
-    return list(distinct.values()), notices + _repeated_seeds(distinct.values())
+    distinct = list({_figure(row): row for row in rows}.values())
+    _check_scored_once(distinct)
+    return distinct, notices + _repeated_seeds(distinct)
 
 
 def _figure(row: Row) -> tuple[object, ...]:
-    """What makes two rows the same figure of the same run."""
+    """What makes two rows the same figure of the same run, whatever its folder is called."""
     return (*_condition(row), row.seed, row.step, row.set, row.metric, row.value, row.n)
+
+
+def _check_scored_once(rows: Iterable[Row]) -> None:
+    found: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        other = found.setdefault((row.run, *_condition(row), row.seed, row.set, row.metric), row)
+        if other is not row:
+            raise UserError(
+                f"{row.run} has two values of {row.metric} on the {row.set} set, {other.value} and {row.value}: "
+                "it was scored twice. Give only the newer file."
+            )
 
 
 def _condition(row: Row) -> tuple[object, ...]:

@@ -63,19 +63,18 @@ def draw(condition: Condition, variants: dict[Variant, Figures], paper: PaperFig
         range(len(labels)), labels, rotation=40 if slanted else 0, ha="right" if slanted else "center"
     )
     panels[-1].set_xlim(-0.7, len(labels) - 0.3)
-    order = [name for name in (*(f"{rule} rule" for rule in STYLES), "paper (mean)") if name in handles]
-    panels[0].legend(
-        [handles[name] for name in order],
-        order,
-        ncols=len(order),
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-        frameon=False,
-    )
+    _legend(panels[0], handles)
     columns = int(17 * figure.get_figwidth())  # characters of small text that fit the width
     figure.suptitle("\n".join(textwrap.wrap(title_of(condition), columns * 2 // 3)))
     figure.supxlabel("\n".join(textwrap.wrap(_caption(condition, variants), columns)), fontsize="small")
     return figure
+
+
+def _legend(axes: Axes, handles: dict[str, Any]) -> None:
+    """Between the title and the panel, so that it never covers a bar."""
+    names = sorted(handles, key=lambda name: name.startswith("paper"))  # the rules first
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    axes.legend([handles[name] for name in names], names, ncols=len(names), frameon=False, **place)
 
 
 def _bars(axes: Axes, models: list[Figures], key: tuple[str, str], offset: float) -> Any:

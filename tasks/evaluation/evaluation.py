@@ -35,7 +35,7 @@ class EvaluationSettings:
     limit: int | None = None  # only the first lines of each set
     samples: int = 10  # outputs sampled per input, where partial accuracy is sampled
     seed: int = 0  # of those samples
-    batch_tokens: int = 8192
+    batch_tokens: int = 2048
 
 
 def evaluate_run(run: FinishedRun, settings: EvaluationSettings) -> list[Row]:

@@ -291,3 +291,20 @@ def test_the_command_line_runs_from_anywhere(questions, tmp_path):
     finished = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert finished.returncode == 0, finished.stderr
     assert "full_accuracy" in finished.stdout
+
+
+@pytest.mark.slow
+def test_a_run_of_train_py_is_scored_with_the_cross_entropy_that_training_saw(evaluate, tmp_path):
+    data = write_data(tmp_path / "data", QUESTIONS | {"train": QUESTIONS["dev"] + QUESTIONS["test"]})
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    options = ["--model", "tf-sup", "--task", "question_formation", "--data", data, "--output", tmp_path / "run"]
+    options += ["--parameters", 15_000, "--set", "dropout=0.0", "--max-examples", 60, "--seed", 4]
+    command = [sys.executable, ROOT / "scripts" / "train.py", *options]
+    subprocess.run([*map(str, command)], env=environment, check=True, capture_output=True, timeout=180)
+    assert evaluate(tmp_path / "run") == 0
+    row = results(tmp_path / "run")["validation", "cross_entropy_per_token"]
+    progress = json.loads((tmp_path / "run" / "best" / "progress.json").read_text())
+    assert row.value == pytest.approx(progress["validation_cross_entropy"], rel=1e-5)
+    assert (row.label, row.seed, row.examples, row.budget) == ("Tf+Sup", 4, 60, "60 examples")
+    assert row.settings == "dropout=0.0, parameters=15000"
+    assert row.data == "trained on files lines.train, lines.dev; scored on files lines.dev, lines.test, lines.gen"

@@ -48,6 +48,15 @@ def test_two_runs_of_one_seed_are_told(tmp_path):
     assert notice == "runs/tf-nd-1 and runs/again are runs of tf-nd with the same seed; each counts as a run"
 
 
+def test_one_run_scored_twice_with_other_values_is_refused(tmp_path):
+    write_csv_rows(tmp_path / "old.csv", run_rows(1))
+    make_run(tmp_path / "a", run_rows(1, change=0.01))
+    with pytest.raises(
+        UserError, match=r"runs/tf-nd-1 has two values of full_accuracy on the test set, 0\.95 and 0\.96"
+    ):
+        collect_rows([tmp_path / "old.csv", tmp_path / "a"])
+
+
 def test_no_rows_at_all_and_missing_paths_are_errors(tmp_path):
     with pytest.raises(UserError, match="no rows to compare"):
         collect_rows([make_run(tmp_path / "b", None)])

@@ -18,12 +18,11 @@ from transformers import GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from tasks.training.schedule import Budget
 
-# All that the run folder is written with.
+# What the run folder is written with.
 OPERATIONS = [
-    *((os, name) for name in ("replace", "unlink")),
+    (os, "replace"),
     (shutil, "rmtree"),
     (torch, "save"),
-    (Path, "write_text"),
     (GPT2LMHeadModel, "save_pretrained"),
     (PreTrainedTokenizerFast, "save_pretrained"),
 ]

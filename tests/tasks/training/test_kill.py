@@ -17,7 +17,7 @@ def test_a_kill_at_any_operation_on_a_file_leaves_a_run_that_resumes_to_the_same
     assert result.returncode == 0, result.stderr[-3000:]
     *killed, unbroken = [json.loads(line) for line in result.stdout.splitlines()]
     assert unbroken["operation"] is None
-    assert len(killed) > 50
+    assert len(killed) > 30
     assert {"replace", "rmtree", "save", "save_pretrained"} <= {run["operation"] for run in killed}
     for run in killed:
         where = f"killed at operation {run['killed_at']} ({run['operation']})"
