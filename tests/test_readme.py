@@ -1,0 +1,55 @@
+"""The README's tables are what the code gives: nothing in them is typed by hand."""
+
+from pathlib import Path
+
+import pytest
+
+import zoo
+from scripts.compare import PAPER
+from tasks.comparison.collect import collect_rows
+from tasks.comparison.paper import read_paper
+from tasks.comparison.summary import summarize
+from tasks.comparison.tables import LEGEND, PAPER_LEGEND, make_tables, to_markdown
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MEASURED = sorted(path for path in (ROOT / "results").glob("*.csv") if path.name != "paper.csv")
+
+
+def section(name: str) -> str:
+    """What stands between the comments `<!-- name -->` and `<!-- /name -->`."""
+    return README.split(f"<!-- {name} -->")[1].split(f"<!-- /{name} -->")[0].strip()
+
+
+def model_table(word_types: int) -> str:
+    lines = ["| name | in the paper | layers | width | parameters |", "|---|---|---|---:|---:|"]
+    for name in zoo.list_models():
+        entry = zoo.get_entry(name)
+        model = zoo.create_model(name, word_types=word_types)
+        count = sum(parameter.numel() for parameter in model.parameters())
+        lines.append(f"| `{name}` | {entry.label} | {layers(entry)} | {model.config.hidden_size} | {count:,} |")
+    return "\n".join(lines)
+
+
+def layers(entry: zoo.registry.Entry) -> str:
+    if kinds := entry.config.get("layers"):
+        stacks = [f"{kind} stack in layer {number}" for number, kind in enumerate(kinds, 1) if kind != "attention"]
+        return ", ".join([f"{len(kinds)} × transformer", *stacks])
+    stack = entry.config.get("stack")
+    parts = [f"{stack} stack"] if stack else []
+    parts += ["its reading also to the output"] if entry.config.get("reading_to_output") else []
+    return ", ".join([f"3 × {entry.config['controller'].upper()}", *parts])
+
+
+def test_model_table() -> None:
+    assert section("models") == model_table(word_types=68)
+
+
+@pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.stem)
+def test_result_table(path: Path) -> None:
+    tables = make_tables(summarize(collect_rows([path])[0]), read_paper(PAPER))
+    assert to_markdown(tables, f"{LEGEND} {PAPER_LEGEND}").strip() in README
+
+
+def test_there_are_measured_results() -> None:
+    assert MEASURED
