@@ -19,8 +19,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .stack_compiled import CompiledSequence, kernel
 from .stack_recursion import NEVER, StackState, StackTape, advance, initial_state, weigh
 from .stack_shapes import StackShape, check_steps
+from .state_cache import is_right_padded
 
 __all__ = [
     "GrowingStack",
@@ -93,10 +95,15 @@ def nondeterministic_stack(
         raise ValueError(f"bottom_vector {list(bottom_vector.shape)} does not fit: wanted is [{shape.vector_size}]")
     with torch.autocast(action_logits.device.type, enabled=False):
         dtype = computing_dtype(action_logits)
-        logits = action_logits.to(dtype)
-        if mask is not None:
-            logits = no_op_logits(logits, mask)
-        readings: Tensor = _WholeSequence.apply(logits, pushed_vectors.to(dtype), bottom_vector.to(dtype), shape)
+        logits, vectors, bottom = (tensor.to(dtype) for tensor in (action_logits, pushed_vectors, bottom_vector))
+        library = kernel(logits, shape)
+        if mask is not None and (library is None or not is_right_padded(mask)):
+            logits, mask = no_op_logits(logits, mask), None
+        if library is not None:
+            lengths = logits.new_full(logits.shape[:1], logits.shape[1]) if mask is None else mask.sum(1)
+            readings: Tensor = CompiledSequence.apply(logits, vectors, bottom, lengths.int(), library)
+            return readings.to(pushed_vectors.dtype)
+        readings = _WholeSequence.apply(logits, vectors, bottom, shape)
         return readings.to(pushed_vectors.dtype)
 
 

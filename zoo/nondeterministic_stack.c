@@ -1,0 +1,444 @@
+/* The nondeterministic stack, compiled: the same numbers as stack_recursion.py, arranged for a processor.
+
+Each vector lane is one sequence; a group of LANES sequences is worked through from beginning to end by one thread. A pop is
+followed backwards from the step that pops to the step that opened the level, so that a level is remembered by the symbol
+under it and two states only (S*Q*Q numbers for a pair of times), and all numbers are probabilities of the past given the
+present configuration. Each target configuration has its own scale; only log-probabilities of configurations are logs.
+
+Compile-time constants: REAL (float or double), LANES, Q (states), S (symbols), M (vector size).
+Per group and step l the forward pass keeps: rho, psi (came by replace, by push), kappa (came by a pop that closed the level
+opened at time k), H (weight from time l in a configuration to the pop of this step), alpha, pop scale, x (expected top vector).
+*/
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define A (Q * S)
+#define C (2 * A + Q)
+#define NEVER ((REAL)-1e30)
+
+typedef REAL vec __attribute__((vector_size(LANES * sizeof(REAL))));
+#if defined(DOUBLE)
+typedef int64_t ivec __attribute__((vector_size(LANES * sizeof(int64_t))));
+#define MANTISSA 52
+#define BIAS 1023
+#define EXP_TERMS 13
+#define LOG_TERMS 12
+#define LOWEST ((REAL)-700)
+#define TINY 2.3e-308
+#else
+typedef int32_t ivec __attribute__((vector_size(LANES * sizeof(int32_t))));
+#define MANTISSA 23
+#define BIAS 127
+#define EXP_TERMS 7
+#define LOG_TERMS 5
+#define LOWEST ((REAL)-87)
+#define TINY 1.2e-38f
+#endif
+
+static inline vec all(REAL x) { return x - (vec){0}; }
+static inline vec choose(ivec mask, vec a, vec b) { return (vec)(((ivec)a & mask) | ((ivec)b & ~mask)); }
+static inline vec larger(vec a, vec b) { return choose(a > b, a, b); }
+
+/* exp(x) for x <= 88; 0 below LOWEST. */
+static inline vec vexp(vec x) {
+  ivec none = x < all(LOWEST);
+  x = choose(none, all(LOWEST), x);
+  vec scaled = x * (REAL)1.4426950408889634;
+  ivec k = __builtin_convertvector(scaled + choose(scaled < all(0), all((REAL)-0.5), all((REAL)0.5)), ivec);
+  vec whole = __builtin_convertvector(k, vec);
+#if defined(DOUBLE)
+  vec r = (x - whole * 6.93147180369123816490e-01) - whole * 1.90821492927058770002e-10;
+#else
+  vec r = (x - whole * 0.693359375f) - whole * -2.12194440e-4f;
+#endif
+  vec sum = all(1);
+  for (int i = EXP_TERMS; i > 0; i--) sum = 1 + r * sum * ((REAL)1 / i);
+  vec power = (vec)((k + BIAS) << MANTISSA);
+  return choose(none, all(0), sum * power);
+}
+
+/* log(x) for normal positive x. */
+static inline vec vlog(vec x) {
+  ivec bits = (ivec)x;
+  ivec exponent = (bits >> MANTISSA) - BIAS;
+  vec m = (vec)((bits & ((((ivec){0} + 1) << MANTISSA) - 1)) | (((ivec){0} + BIAS) << MANTISSA));
+  ivec high = m > all((REAL)1.4142135623730951);
+  m = choose(high, m * (REAL)0.5, m);
+  exponent = exponent - high; /* a true comparison is -1 */
+  vec s = (m - 1) / (m + 1), square = s * s, sum = all(0);
+  for (int i = LOG_TERMS; i > 0; i--) sum = square * (sum + (REAL)1 / (2 * i + 1));
+  vec whole = __builtin_convertvector(exponent, vec);
+  return whole * (REAL)0.6931471805599453 + 2 * s * (1 + sum);
+}
+
+/* log(exp(a) + exp(b)) */
+static inline vec vlogadd(vec a, vec b) {
+  vec high = larger(a, b);
+  return high + vlog(vexp(a - high) + vexp(b - high));
+}
+
+typedef struct { vec v[A][A]; } moves;   /* from, to */
+typedef struct { vec v[S][Q][Q]; } closes; /* symbol, state when opened (kappa) or now (H), state after the pop */
+typedef struct { vec v[A]; } each;
+typedef struct { vec v[A][M]; } tops;
+
+/* Where the parts of a group's memory lie, for n steps. Times run from 0 to n. */
+typedef struct {
+  int n;
+  moves *rho, *psi;
+  each *alpha, *scale;
+  tops *x;
+  closes *kappa, *h;
+} chart;
+
+static inline int64_t pairs(int n) { return n > 1 ? (int64_t)n * (n - 1) / 2 : 0; }
+
+int64_t stack_memory(int n) { /* in REALs, for one group */
+  return ((int64_t)(n + 1) * (2 * sizeof(moves) + 2 * sizeof(each) + sizeof(tops)) + 2 * pairs(n) * sizeof(closes)) / sizeof(REAL);
+}
+
+static chart lay_out(REAL *memory, int n) {
+  chart c;
+  char *p = (char *)memory;
+  c.n = n;
+  c.rho = (moves *)p, p += (n + 1) * sizeof(moves);
+  c.psi = (moves *)p, p += (n + 1) * sizeof(moves);
+  c.alpha = (each *)p, p += (n + 1) * sizeof(each);
+  c.scale = (each *)p, p += (n + 1) * sizeof(each);
+  c.x = (tops *)p, p += (n + 1) * sizeof(tops);
+  c.kappa = (closes *)p, p += pairs(n) * sizeof(closes);
+  c.h = (closes *)p;
+  return c;
+}
+
+/* kappa of the level opened at k and closed at l >= k + 2: for one k, l runs on in memory. */
+static inline closes *kappa_row(closes *kappa, int n, int k) { return kappa + (int64_t)k * (n - 1) - (int64_t)k * (k - 1) / 2 - (k + 2); }
+/* H of step j at time l = 1 .. j - 1. */
+static inline closes *h_row(closes *h, int j) { return h + (int64_t)(j - 1) * (j - 2) / 2 - 1; }
+
+/* `length` says for each lane after how many steps the stack is left as it is; n is the largest of them in the group, and
+   `steps` the number that the arrays have. A reading after step n is the one of step n. */
+static void forward_group(int n, int steps, int lanes, const int *length, const REAL **logits, const REAL **vectors,
+                          const REAL *bottom, REAL **readings, REAL *memory) {
+  chart c = lay_out(memory, n);
+  each lam;
+  for (int a = 0; a < A; a++) {
+    lam.v[a] = all(a ? NEVER : 0), c.alpha[0].v[a] = all(a == 0);
+    for (int m = 0; m < M; m++) c.x[0].v[a][m] = all(a ? 0 : bottom[m]);
+  }
+  for (int j = 1; j <= n; j++) {
+    vec joint[A][C];
+    for (int a = 0; a < A; a++)
+      for (int i = 0; i < C; i++) {
+        vec value;
+        for (int lane = 0; lane < LANES; lane++)
+          value[lane] = j <= length[lane] ? logits[lane][(int64_t)(j - 1) * A * C + a * C + i] : i == A + a ? 0 : NEVER;
+        joint[a][i] = lam.v[a] + larger(value, all(NEVER));
+      }
+    moves *rho = c.rho + j, *psi = c.psi + j;
+    vec log_total[A], keep_scale[A], pop_scale[Q], pop_sum[S][Q];
+    for (int to = 0; to < A; to++) {
+      vec high = larger(joint[0][to], joint[0][A + to]), sum = all(0);
+      for (int from = 1; from < A; from++) high = larger(high, larger(joint[from][to], joint[from][A + to]));
+      for (int from = 0; from < A; from++) {
+        psi->v[from][to] = vexp(joint[from][to] - high), rho->v[from][to] = vexp(joint[from][A + to] - high);
+        sum += psi->v[from][to] + rho->v[from][to];
+      }
+      keep_scale[to] = high, log_total[to] = high + vlog(sum);
+    }
+    memset(pop_sum, 0, sizeof pop_sum);
+    if (j > 1) {
+      closes *h = h_row(c.h, j);
+      for (int r = 0; r < Q; r++) {
+        pop_scale[r] = joint[0][2 * A + r];
+        for (int from = 1; from < A; from++) pop_scale[r] = larger(pop_scale[r], joint[from][2 * A + r]);
+        for (int t = 0; t < Q; t++)
+          for (int y = 0; y < S; y++) h[j - 1].v[y][t][r] = vexp(joint[t * S + y][2 * A + r] - pop_scale[r]);
+      }
+      for (int k = j - 2; k >= 1; k--) {
+        const moves *next = c.rho + k + 1;
+        const closes *kappa = kappa_row(c.kappa, n, k);
+        for (int y = 0; y < S; y++) {
+          vec sum[Q][Q];
+          memset(sum, 0, sizeof sum);
+          for (int y2 = 0; y2 < S; y2++)
+            for (int t2 = 0; t2 < Q; t2++)
+              for (int t = 0; t < Q; t++)
+                for (int r = 0; r < Q; r++) sum[t][r] += next->v[t * S + y][t2 * S + y2] * h[k + 1].v[y2][t2][r];
+          for (int l = k + 2; l < j; l++)
+            for (int t2 = 0; t2 < Q; t2++)
+              for (int t = 0; t < Q; t++)
+                for (int r = 0; r < Q; r++) sum[t][r] += kappa[l].v[y][t][t2] * h[l].v[y][t2][r];
+          memcpy(h[k].v[y], sum, sizeof sum);
+        }
+      }
+      /* Openings: push at k + 1, then the walk to the pop. Kept unscaled in kappa for now. */
+      for (int k = 0; k <= j - 2; k++) {
+        const moves *next = c.psi + k + 1;
+        closes *close = kappa_row(c.kappa, n, k) + j;
+        for (int y = 0; y < S; y++) {
+          vec sum[Q][Q];
+          memset(sum, 0, sizeof sum);
+          for (int y2 = 0; y2 < S; y2++)
+            for (int t2 = 0; t2 < Q; t2++)
+              for (int t = 0; t < Q; t++)
+                for (int r = 0; r < Q; r++) sum[t][r] += next->v[t * S + y][t2 * S + y2] * h[k + 1].v[y2][t2][r];
+          for (int t = 0; t < Q; t++)
+            for (int r = 0; r < Q; r++) close->v[y][t][r] = sum[t][r], pop_sum[y][r] += sum[t][r];
+        }
+      }
+    }
+    vec high = all(NEVER * 4);
+    for (int to = 0; to < A; to++) {
+      int r = to / S, y = to % S;
+      vec factor = all(0);
+      if (j > 1) {
+        ivec possible = pop_sum[y][r] > all(TINY);
+        vec closed = choose(possible, pop_scale[r] + vlog(larger(pop_sum[y][r], all(TINY))), all(NEVER));
+        log_total[to] = vlogadd(log_total[to], closed);
+        /* exp of up to 88 or 700 only, which `possible` ensures */
+        factor = choose(possible, vexp(choose(possible, pop_scale[r] - log_total[to], all(0))), all(0));
+      }
+      c.scale[j].v[to] = factor;
+      vec keep = vexp(keep_scale[to] - log_total[to]);
+      for (int from = 0; from < A; from++) rho->v[from][to] *= keep, psi->v[from][to] *= keep;
+      high = larger(high, log_total[to]);
+    }
+    vec sum = all(0);
+    for (int a = 0; a < A; a++) sum += vexp(log_total[a] - high);
+    vec norm = high + vlog(sum);
+    tops *x = c.x + j;
+    for (int a = 0; a < A; a++) {
+      lam.v[a] = larger(log_total[a] - norm, all(NEVER)), c.alpha[j].v[a] = vexp(lam.v[a]);
+      vec pushed = all(0);
+      for (int from = 0; from < A; from++) pushed += psi->v[from][a];
+      for (int m = 0; m < M; m++) {
+        vec value;
+        for (int lane = 0; lane < LANES; lane++) value[lane] = vectors[lane][(int64_t)(j - 1) * M + m];
+        value *= pushed;
+        for (int from = 0; from < A; from++) value += rho->v[from][a] * c.x[j - 1].v[from][m];
+        x->v[a][m] = value;
+      }
+    }
+    for (int k = 0; k <= j - 2; k++) {
+      closes *close = kappa_row(c.kappa, n, k) + j;
+      for (int y = 0; y < S; y++)
+        for (int t = 0; t < Q; t++)
+          for (int r = 0; r < Q; r++) {
+            vec weight = close->v[y][t][r] *= c.scale[j].v[r * S + y];
+            for (int m = 0; m < M; m++) x->v[r * S + y][m] += weight * c.x[k].v[t * S + y][m];
+          }
+    }
+  }
+  for (int j = 0; j <= steps; j++)
+    for (int a = 0; a < A; a++)
+      for (int m = 0; m < M; m++) {
+        int last = j < n ? j : n;
+        vec value = c.alpha[last].v[a] * c.x[last].v[a][m];
+        for (int lane = 0; lane < lanes; lane++) readings[lane][(int64_t)j * A * M + a * M + m] = value[lane];
+      }
+}
+
+/* Accumulated gradients, each named after what it belongs to. */
+typedef struct {
+  moves *rho, *psi;
+  tops *x;
+  closes *kappa, *h;
+} gradients;
+
+static inline int64_t scratch_bytes(int n) { return (int64_t)(n + 1) * (2 * sizeof(moves) + sizeof(tops) + sizeof(closes)) + pairs(n) * sizeof(closes); }
+
+static void backward_group(int n, int steps, int lanes, const int *length, const REAL **vectors, const REAL **grad, REAL *memory, char *scratch,
+                           REAL **grad_logits, REAL **grad_vectors, REAL **grad_bottom) {
+  chart c = lay_out(memory, n);
+  gradients g;
+  memset(scratch, 0, scratch_bytes(n));
+  g.rho = (moves *)scratch, scratch += (n + 1) * sizeof(moves);
+  g.psi = (moves *)scratch, scratch += (n + 1) * sizeof(moves);
+  g.x = (tops *)scratch, scratch += (n + 1) * sizeof(tops);
+  g.h = (closes *)scratch, scratch += (n + 1) * sizeof(closes);
+  g.kappa = (closes *)scratch;
+  vec grad_lam[A];
+  memset(grad_lam, 0, sizeof grad_lam);
+
+  for (int j = n; j >= 1; j--) {
+    moves *rho = c.rho + j, *psi = c.psi + j, *grad_rho = g.rho + j, *grad_psi = g.psi + j;
+    tops *x = c.x + j, *before = c.x + j - 1, *grad_x = g.x + j, *grad_before = g.x + j - 1;
+    vec total[A], pushed[A], lam_sum = all(0), grad_vector[M], vector[M];
+    for (int m = 0; m < M; m++) {
+      grad_vector[m] = all(0);
+      for (int lane = 0; lane < LANES; lane++) vector[m][lane] = vectors[lane][(int64_t)(j - 1) * M + m];
+    }
+    for (int a = 0; a < A; a++) {
+      vec alpha = c.alpha[j].v[a], inner = all(0);
+      for (int m = 0; m < M; m++) {
+        vec value = all(0);
+        for (int lane = 0; lane < lanes; lane++)
+          for (int last = j; last <= (j < n ? j : steps); last++) value[lane] += grad[lane][(int64_t)last * A * M + a * M + m];
+        grad_x->v[a][m] += alpha * value, inner += value * x->v[a][m];
+      }
+      grad_lam[a] += alpha * inner, lam_sum += grad_lam[a];
+    }
+    /* The expected top vector. */
+    for (int to = 0; to < A; to++) {
+      vec by_push = all(0);
+      total[to] = pushed[to] = all(0);
+      for (int m = 0; m < M; m++) by_push += grad_x->v[to][m] * vector[m];
+      for (int from = 0; from < A; from++) {
+        vec by_replace = all(0);
+        for (int m = 0; m < M; m++) {
+          by_replace += grad_x->v[to][m] * before->v[from][m];
+          grad_before->v[from][m] += rho->v[from][to] * grad_x->v[to][m];
+        }
+        grad_rho->v[from][to] += by_replace, grad_psi->v[from][to] += by_push;
+        pushed[to] += psi->v[from][to];
+        total[to] += grad_rho->v[from][to] * rho->v[from][to] + grad_psi->v[from][to] * psi->v[from][to];
+      }
+      for (int m = 0; m < M; m++) grad_vector[m] += pushed[to] * grad_x->v[to][m];
+    }
+    for (int k = 0; k <= j - 2; k++) {
+      const closes *close = kappa_row(c.kappa, n, k) + j;
+      closes *grad_close = kappa_row(g.kappa, n, k) + j;
+      for (int y = 0; y < S; y++)
+        for (int t = 0; t < Q; t++)
+          for (int r = 0; r < Q; r++) {
+            vec inner = grad_close->v[y][t][r], weight = close->v[y][t][r];
+            for (int m = 0; m < M; m++) {
+              inner += grad_x->v[r * S + y][m] * c.x[k].v[t * S + y][m];
+              g.x[k].v[t * S + y][m] += weight * grad_x->v[r * S + y][m];
+            }
+            grad_close->v[y][t][r] = inner, total[r * S + y] += inner * weight;
+          }
+    }
+    /* The normaliser, and the logits of push and replace. */
+    vec shift[A], grad_from[A];
+    for (int to = 0; to < A; to++) shift[to] = grad_lam[to] - total[to] - c.alpha[j].v[to] * lam_sum;
+    memset(grad_from, 0, sizeof grad_from);
+    for (int from = 0; from < A; from++)
+      for (int to = 0; to < A; to++) {
+        vec push = psi->v[from][to] * (grad_psi->v[from][to] + shift[to]);
+        vec replace = rho->v[from][to] * (grad_rho->v[from][to] + shift[to]);
+        grad_from[from] += push + replace;
+        for (int lane = 0; lane < lanes; lane++) {
+          REAL *row = grad_logits[lane] + (int64_t)(j - 1) * A * C + from * C;
+          int real = j <= length[lane];
+          row[to] = real ? push[lane] : 0, row[A + to] = real ? replace[lane] : 0;
+        }
+      }
+    /* Back along the walk from the pop of this step to the openings. */
+    const closes *h = h_row(c.h, j);
+    memset(g.h, 0, j * sizeof(closes));
+    for (int k = 0; k <= j - 2; k++) {
+      closes *grad_close = kappa_row(g.kappa, n, k) + j;
+      for (int y = 0; y < S; y++)
+        for (int t = 0; t < Q; t++)
+          for (int r = 0; r < Q; r++)
+            grad_close->v[y][t][r] = (grad_close->v[y][t][r] + shift[r * S + y]) * c.scale[j].v[r * S + y];
+      const moves *opened = c.psi + k + 1, *replaced = c.rho + k + 1;
+      moves *grad_opened = g.psi + k + 1, *grad_replaced = g.rho + k + 1;
+      closes *grad_next = g.h + k + 1, *here = g.h + k;
+      for (int y = 0; y < S; y++)
+        for (int t = 0; t < Q; t++)
+          for (int y2 = 0; y2 < S; y2++)
+            for (int t2 = 0; t2 < Q; t2++) {
+              int from = t * S + y, to = t2 * S + y2;
+              vec by_push = all(0), by_replace = all(0);
+              for (int r = 0; r < Q; r++) {
+                by_push += grad_close->v[y][t][r] * h[k + 1].v[y2][t2][r];
+                by_replace += here->v[y][t][r] * h[k + 1].v[y2][t2][r];
+                grad_next->v[y2][t2][r] += opened->v[from][to] * grad_close->v[y][t][r];
+                if (k) grad_next->v[y2][t2][r] += replaced->v[from][to] * here->v[y][t][r];
+              }
+              grad_opened->v[from][to] += by_push;
+              if (k) grad_replaced->v[from][to] += by_replace;
+            }
+      if (!k) continue;
+      const closes *kappa = kappa_row(c.kappa, n, k);
+      closes *grad_kappa = kappa_row(g.kappa, n, k);
+      for (int y = 0; y < S; y++)
+        for (int l = k + 2; l < j; l++)
+          for (int t2 = 0; t2 < Q; t2++) {
+            vec sum[Q];
+            for (int r = 0; r < Q; r++) sum[r] = g.h[l].v[y][t2][r];
+            for (int t = 0; t < Q; t++) {
+              vec inner = grad_kappa[l].v[y][t][t2];
+              for (int r = 0; r < Q; r++) {
+                inner += here->v[y][t][r] * h[l].v[y][t2][r];
+                sum[r] += kappa[l].v[y][t][t2] * here->v[y][t][r];
+              }
+              grad_kappa[l].v[y][t][t2] = inner;
+            }
+            for (int r = 0; r < Q; r++) g.h[l].v[y][t2][r] = sum[r];
+          }
+    }
+    for (int from = 0; from < A; from++)
+      for (int r = 0; r < Q; r++) {
+        vec pop = j > 1 ? h[j - 1].v[from % S][from / S][r] * g.h[j - 1].v[from % S][from / S][r] : all(0);
+        grad_from[from] += pop;
+        for (int lane = 0; lane < lanes; lane++)
+          grad_logits[lane][(int64_t)(j - 1) * A * C + from * C + 2 * A + r] = j <= length[lane] ? pop[lane] : 0;
+      }
+    memcpy(grad_lam, grad_from, sizeof grad_lam);
+    for (int m = 0; m < M; m++)
+      for (int lane = 0; lane < lanes; lane++) grad_vectors[lane][(int64_t)(j - 1) * M + m] = grad_vector[m][lane];
+  }
+  for (int m = 0; m < M; m++)
+    for (int lane = 0; lane < lanes; lane++) {
+      REAL sum = g.x[0].v[0][m][lane];
+      for (int first = 0; first <= (n ? 0 : steps); first++) sum += grad[lane][(int64_t)first * A * M + m];
+      grad_bottom[lane][m] = sum;
+    }
+}
+
+/* The sequences of a group stand at `first` and after in `order`; lanes beyond the batch repeat the last sequence.
+   memory_at[g] is where group g's memory begins. Groups are independent, so that results do not depend on the threads. */
+#define SEQUENCE order[first + lane < batch ? first + lane : batch - 1]
+
+void stack_forward(int batch, int n, const int *order, const int *lengths, const int64_t *memory_at, const REAL *logits,
+                   const REAL *vectors, const REAL *bottom, REAL *readings, REAL *memory, int threads) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (int first = 0; first < batch; first += LANES) {
+    const REAL *l[LANES], *v[LANES];
+    REAL *out[LANES];
+    int length[LANES], longest = 0;
+    for (int lane = 0; lane < LANES; lane++) {
+      int64_t s = SEQUENCE;
+      l[lane] = logits + s * n * A * C, v[lane] = vectors + s * n * M, out[lane] = readings + s * (n + 1) * A * M;
+      length[lane] = lengths[s], longest = length[lane] > longest ? length[lane] : longest;
+    }
+    int lanes = batch - first < LANES ? batch - first : LANES;
+    forward_group(longest, n, lanes, length, l, v, bottom, out, memory + memory_at[first / LANES]);
+  }
+}
+
+/* Gradients of steps after a sequence's length are left as they are: the caller fills them with zeros. */
+int stack_backward(int batch, int n, const int *order, const int *lengths, const int64_t *memory_at, const REAL *vectors,
+                   const REAL *grad, REAL *memory, REAL *grad_logits, REAL *grad_vectors, REAL *grad_bottom, int threads) {
+  int failed = 0;
+#pragma omp parallel num_threads(threads)
+  {
+    char *scratch = aligned_alloc(64, (scratch_bytes(n) + 63) / 64 * 64);
+#pragma omp for schedule(dynamic)
+    for (int first = 0; first < batch; first += LANES) {
+      if (!scratch) {
+        failed = 1;
+        continue;
+      }
+      const REAL *v[LANES], *up[LANES];
+      REAL *dl[LANES], *dv[LANES], *db[LANES];
+      int length[LANES], longest = 0;
+      for (int lane = 0; lane < LANES; lane++) {
+        int64_t s = SEQUENCE;
+        v[lane] = vectors + s * n * M, up[lane] = grad + s * (n + 1) * A * M, dl[lane] = grad_logits + s * n * A * C;
+        dv[lane] = grad_vectors + s * n * M, db[lane] = grad_bottom + s * M;
+        length[lane] = lengths[s], longest = length[lane] > longest ? length[lane] : longest;
+      }
+      int lanes = batch - first < LANES ? batch - first : LANES;
+      backward_group(longest, n, lanes, length, v, up, memory + memory_at[first / LANES], scratch, dl, dv, db);
+    }
+    free(scratch);
+  }
+  return failed;
+}
