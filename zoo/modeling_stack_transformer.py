@@ -10,6 +10,7 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from .configuration_stack_transformer import StackTransformerConfig
+from .dropout import Dropout, dropout
 from .initialization import RELU_GAIN, Linear, initialize
 from .left_padded_generation import LeftPaddedGeneration
 from .stack_attention import NondeterministicAttention, SuperpositionAttention
@@ -53,15 +54,26 @@ class SelfAttention(nn.Module):
         query, key, value = heads.permute(2, 0, 3, 1, 4)  # each B x H x T x D/H
         if cache is not None:
             key, value = cache.update(key, value)
-        mixed = nn.functional.scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attn_mask=context.allowed,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=context.allowed is None,
-        )
+        mixed = attend(query, key, value, context.allowed, self.dropout if self.training else 0.0)
         return self.output(mixed.transpose(1, 2).reshape(batch, length, width))
+
+
+def attend(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, rate: float) -> Tensor:
+    """Scaled dot-product attention, causal where `allowed` is None, with dropout of its probabilities."""
+    # query : B x H x T x D/H, key, value : B x H x K x D/H, allowed : B x 1 x T x K -> B x H x T x D/H
+    if not rate or query.device.type != "cpu":
+        return nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=allowed, dropout_p=rate, is_causal=allowed is None
+        )
+    # The library's form with dropout is slow on a CPU: its random numbers are, and it looks for empty rows.
+    if allowed is None:
+        allowed = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool).tril()
+    bias = torch.zeros((), dtype=query.dtype).where(allowed, -torch.inf)
+    if bias.dim() == 4:
+        bias = bias.expand(-1, query.shape[1], -1, -1).flatten(0, 1)
+    scores = torch.baddbmm(bias, query.flatten(0, 1), key.flatten(0, 1).mT, alpha=query.shape[-1] ** -0.5)
+    mixed = dropout(scores.softmax(-1), rate, True) @ value.flatten(0, 1)
+    return mixed.unflatten(0, query.shape[:2])
 
 
 class Layer(nn.Module):
@@ -80,10 +92,10 @@ class Layer(nn.Module):
         self.feedforward = nn.Sequential(
             Linear(width, inner, gain=first_gain),
             nn.ReLU(),
-            nn.Dropout(config.dropout),
+            Dropout(config.dropout),
             Linear(inner, width, gain=gain),
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, x: Tensor, context: Context, cache: CacheLayerMixin | None) -> Tensor:
         # x : B x T x D -> B x T x D
@@ -110,7 +122,7 @@ class StackTransformerForCausalLM(StackTransformerPreTrainedModel, LeftPaddedGen
     def __init__(self, config: StackTransformerConfig) -> None:
         super().__init__(config)
         self.embeddings = TokenTable(config.vocab_size, config.hidden_size, has_bos=True)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.layers = nn.ModuleList(Layer(config, kind) for kind in config.layers)
         self.final_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.output_embeddings = TokenTable(config.vocab_size, config.hidden_size, has_bos=True)

@@ -31,9 +31,11 @@ def wanted() -> bool:
     return os.environ.get("SYNTAX_ZOO_NATIVE", "1") != "0"
 
 
-def load(source: str, dtype: torch.dtype, **sizes: int) -> ctypes.CDLL | None:
-    """The kernels of a C file for this dtype and these sizes, or None where they cannot be had."""
-    return _load(source, dtype, tuple(sorted(sizes.items()))) if wanted() and dtype in LANES else None
+def load(source: str, like: Tensor, **sizes: int) -> ctypes.CDLL | None:
+    """The kernels of a C file for numbers like these and these sizes, or None where they cannot be had or used."""
+    if like.device.type != "cpu" or like.dtype not in LANES or not like.numel() or not wanted():
+        return None
+    return _load(source, like.dtype, tuple(sorted(sizes.items())))
 
 
 def pointer(tensor: Tensor) -> ctypes.c_void_p:
@@ -44,7 +46,10 @@ def pointer(tensor: Tensor) -> ctypes.c_void_p:
 @cache
 def _load(source: str, dtype: torch.dtype, sizes: tuple[tuple[str, int], ...]) -> ctypes.CDLL | None:
     constants = [f"-D{name}={value}" for name, value in sizes]
-    constants += [f"-DLANES={LANES[dtype]}", *(["-DREAL=double", "-DDOUBLE"] if dtype == torch.float64 else ["-DREAL=float"])]
+    constants += [
+        f"-DLANES={LANES[dtype]}",
+        *(["-DREAL=double", "-DDOUBLE"] if dtype == torch.float64 else ["-DREAL=float"]),
+    ]
     path = Path(__file__).with_name(source)
     try:
         return ctypes.CDLL(str(_build(path, constants)))
@@ -55,16 +60,20 @@ def _load(source: str, dtype: torch.dtype, sizes: tuple[tuple[str, int], ...]) -
 
 @cache
 def _warn_once(reason: str) -> None:
-    warnings.warn(f"{reason}; the stacks run in PyTorch, which is slower. SYNTAX_ZOO_NATIVE=0 hides this.", stacklevel=2)
+    warnings.warn(
+        f"{reason}; the stacks run in PyTorch, which is slower. SYNTAX_ZOO_NATIVE=0 hides this.", stacklevel=2
+    )
 
 
 def _warn(error: Exception) -> None:
     detail = getattr(error, "stderr", None) or str(error)
-    _warn_once(f"compiled kernels cannot be used ({detail.strip().splitlines()[-1] if detail.strip() else type(error).__name__})")
+    _warn_once(
+        f"compiled kernels cannot be used ({detail.strip().splitlines()[-1] if detail.strip() else type(error).__name__})"
+    )
 
 
 def _build(path: Path, constants: list[str]) -> Path:
-    compiler = shlex.split(os.environ.get("CC", "cc"))
+    compiler = shlex.split(os.environ.get("CC") or "cc")
     if shutil.which(compiler[0]) is None:
         raise FileNotFoundError(f"no C compiler: {compiler[0]} is not installed")
     source = path.read_text(encoding="utf-8")
@@ -73,6 +82,8 @@ def _build(path: Path, constants: list[str]) -> Path:
     target = folder / f"{path.stem}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.so"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(f"{folder} cannot be written")
         with tempfile.TemporaryDirectory(dir=folder) as temporary:  # on the same disk, so that renaming is one step
             built = Path(temporary, target.name)
             command = [*compiler, *FLAGS, *constants, str(path), "-o", str(built), "-lm"]
@@ -90,7 +101,9 @@ def cache_folder() -> Path:
 
 @cache
 def _version(compiler: tuple[str, ...]) -> str:
-    return subprocess.run([*compiler, "--version"], check=True, capture_output=True, text=True, timeout=CHECKED_SECONDS).stdout
+    return subprocess.run(
+        [*compiler, "--version"], check=True, capture_output=True, text=True, timeout=CHECKED_SECONDS
+    ).stdout
 
 
 @cache
@@ -100,4 +113,6 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor()
-    return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))}))
+    return "\n".join(
+        sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
+    )

@@ -11,7 +11,6 @@ opened at time k), H (weight from time l in a configuration to the pop of this s
 */
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define A (Q * S)
@@ -88,7 +87,7 @@ typedef struct { vec v[A][M]; } tops;
 typedef struct {
   int n;
   moves *rho, *psi;
-  each *alpha, *scale;
+  each *alpha, *scale, *lam;
   tops *x;
   closes *kappa, *h;
 } chart;
@@ -96,7 +95,8 @@ typedef struct {
 static inline int64_t pairs(int n) { return n > 1 ? (int64_t)n * (n - 1) / 2 : 0; }
 
 int64_t stack_memory(int n) { /* in REALs, for one group */
-  return ((int64_t)(n + 1) * (2 * sizeof(moves) + 2 * sizeof(each) + sizeof(tops)) + 2 * pairs(n) * sizeof(closes)) / sizeof(REAL);
+  return ((int64_t)(n + 1) * (2 * sizeof(moves) + 2 * sizeof(each) + sizeof(tops)) + sizeof(each) + 2 * pairs(n) * sizeof(closes)) /
+         sizeof(REAL);
 }
 
 static chart lay_out(REAL *memory, int n) {
@@ -107,6 +107,7 @@ static chart lay_out(REAL *memory, int n) {
   c.psi = (moves *)p, p += (n + 1) * sizeof(moves);
   c.alpha = (each *)p, p += (n + 1) * sizeof(each);
   c.scale = (each *)p, p += (n + 1) * sizeof(each);
+  c.lam = (each *)p, p += sizeof(each);
   c.x = (tops *)p, p += (n + 1) * sizeof(tops);
   c.kappa = (closes *)p, p += pairs(n) * sizeof(closes);
   c.h = (closes *)p;
@@ -118,23 +119,25 @@ static inline closes *kappa_row(closes *kappa, int n, int k) { return kappa + (i
 /* H of step j at time l = 1 .. j - 1. */
 static inline closes *h_row(closes *h, int j) { return h + (int64_t)(j - 1) * (j - 2) / 2 - 1; }
 
-/* `length` says for each lane after how many steps the stack is left as it is; n is the largest of them in the group, and
-   `steps` the number that the arrays have. A reading after step n is the one of step n. */
-static void forward_group(int n, int steps, int lanes, const int *length, const REAL **logits, const REAL **vectors,
-                          const REAL *bottom, REAL **readings, REAL *memory) {
-  chart c = lay_out(memory, n);
-  each lam;
+/* The stack before the first step. */
+static void begin_group(chart c, const REAL *bottom) {
   for (int a = 0; a < A; a++) {
-    lam.v[a] = all(a ? NEVER : 0), c.alpha[0].v[a] = all(a == 0);
+    c.lam->v[a] = all(a ? NEVER : 0), c.alpha[0].v[a] = all(a == 0);
     for (int m = 0; m < M; m++) c.x[0].v[a][m] = all(a ? 0 : bottom[m]);
   }
-  for (int j = 1; j <= n; j++) {
+}
+
+/* Step j of n. The step's logits and vectors are row `row` of the lane's; a lane with active[lane] == 0 keeps its stack. */
+static void forward_step(chart c, int j, int64_t row, const int *active, const REAL **logits, const REAL **vectors) {
+  int n = c.n;
+  each lam = *c.lam;
+  {
     vec joint[A][C];
     for (int a = 0; a < A; a++)
       for (int i = 0; i < C; i++) {
         vec value;
         for (int lane = 0; lane < LANES; lane++)
-          value[lane] = j <= length[lane] ? logits[lane][(int64_t)(j - 1) * A * C + a * C + i] : i == A + a ? 0 : NEVER;
+          value[lane] = active[lane] ? logits[lane][row * A * C + a * C + i] : i == A + a ? 0 : NEVER;
         joint[a][i] = lam.v[a] + larger(value, all(NEVER));
       }
     moves *rho = c.rho + j, *psi = c.psi + j;
@@ -216,7 +219,7 @@ static void forward_group(int n, int steps, int lanes, const int *length, const 
       for (int from = 0; from < A; from++) pushed += psi->v[from][a];
       for (int m = 0; m < M; m++) {
         vec value;
-        for (int lane = 0; lane < LANES; lane++) value[lane] = vectors[lane][(int64_t)(j - 1) * M + m];
+        for (int lane = 0; lane < LANES; lane++) value[lane] = vectors[lane][row * M + m];
         value *= pushed;
         for (int from = 0; from < A; from++) value += rho->v[from][a] * c.x[j - 1].v[from][m];
         x->v[a][m] = value;
@@ -232,13 +235,15 @@ static void forward_group(int n, int steps, int lanes, const int *length, const 
           }
     }
   }
-  for (int j = 0; j <= steps; j++)
-    for (int a = 0; a < A; a++)
-      for (int m = 0; m < M; m++) {
-        int last = j < n ? j : n;
-        vec value = c.alpha[last].v[a] * c.x[last].v[a][m];
-        for (int lane = 0; lane < lanes; lane++) readings[lane][(int64_t)j * A * M + a * M + m] = value[lane];
-      }
+  *c.lam = lam;
+}
+
+static void write_reading(chart c, int j, int64_t row, int lanes, REAL **readings) {
+  for (int a = 0; a < A; a++)
+    for (int m = 0; m < M; m++) {
+      vec value = c.alpha[j].v[a] * c.x[j].v[a][m];
+      for (int lane = 0; lane < lanes; lane++) readings[lane][row * A * M + a * M + m] = value[lane];
+    }
 }
 
 /* Accumulated gradients, each named after what it belongs to. */
@@ -246,37 +251,42 @@ typedef struct {
   moves *rho, *psi;
   tops *x;
   closes *kappa, *h;
+  each *lam;
 } gradients;
 
-static inline int64_t scratch_bytes(int n) { return (int64_t)(n + 1) * (2 * sizeof(moves) + sizeof(tops) + sizeof(closes)) + pairs(n) * sizeof(closes); }
+int64_t stack_scratch(int n) { /* in REALs, for one group; to be filled with zeros */
+  return ((int64_t)(n + 1) * (2 * sizeof(moves) + sizeof(tops) + sizeof(closes)) + sizeof(each) + pairs(n) * sizeof(closes)) / sizeof(REAL);
+}
 
-static void backward_group(int n, int steps, int lanes, const int *length, const REAL **vectors, const REAL **grad, REAL *memory, char *scratch,
-                           REAL **grad_logits, REAL **grad_vectors, REAL **grad_bottom) {
-  chart c = lay_out(memory, n);
+static gradients lay_out_gradients(REAL *memory, int n) {
   gradients g;
-  memset(scratch, 0, scratch_bytes(n));
-  g.rho = (moves *)scratch, scratch += (n + 1) * sizeof(moves);
-  g.psi = (moves *)scratch, scratch += (n + 1) * sizeof(moves);
-  g.x = (tops *)scratch, scratch += (n + 1) * sizeof(tops);
-  g.h = (closes *)scratch, scratch += (n + 1) * sizeof(closes);
-  g.kappa = (closes *)scratch;
-  vec grad_lam[A];
-  memset(grad_lam, 0, sizeof grad_lam);
+  char *p = (char *)memory;
+  g.rho = (moves *)p, p += (n + 1) * sizeof(moves);
+  g.psi = (moves *)p, p += (n + 1) * sizeof(moves);
+  g.x = (tops *)p, p += (n + 1) * sizeof(tops);
+  g.h = (closes *)p, p += (n + 1) * sizeof(closes);
+  g.lam = (each *)p, p += sizeof(each);
+  g.kappa = (closes *)p;
+  return g;
+}
 
-  for (int j = n; j >= 1; j--) {
+/* Step j backwards; `grad` is the gradient of its reading. Gradients are written to row `row` of the lane's. */
+static void backward_step(chart c, gradients g, int j, int64_t row, int lanes, const int *active, const REAL **vectors,
+                          const vec grad[A][M], REAL **grad_logits, REAL **grad_vectors) {
+  int n = c.n;
+  vec *grad_lam = g.lam->v;
+  {
     moves *rho = c.rho + j, *psi = c.psi + j, *grad_rho = g.rho + j, *grad_psi = g.psi + j;
     tops *x = c.x + j, *before = c.x + j - 1, *grad_x = g.x + j, *grad_before = g.x + j - 1;
     vec total[A], pushed[A], lam_sum = all(0), grad_vector[M], vector[M];
     for (int m = 0; m < M; m++) {
       grad_vector[m] = all(0);
-      for (int lane = 0; lane < LANES; lane++) vector[m][lane] = vectors[lane][(int64_t)(j - 1) * M + m];
+      for (int lane = 0; lane < LANES; lane++) vector[m][lane] = vectors[lane][row * M + m];
     }
     for (int a = 0; a < A; a++) {
       vec alpha = c.alpha[j].v[a], inner = all(0);
       for (int m = 0; m < M; m++) {
-        vec value = all(0);
-        for (int lane = 0; lane < lanes; lane++)
-          for (int last = j; last <= (j < n ? j : steps); last++) value[lane] += grad[lane][(int64_t)last * A * M + a * M + m];
+        vec value = grad[a][m];
         grad_x->v[a][m] += alpha * value, inner += value * x->v[a][m];
       }
       grad_lam[a] += alpha * inner, lam_sum += grad_lam[a];
@@ -322,9 +332,8 @@ static void backward_group(int n, int steps, int lanes, const int *length, const
         vec replace = rho->v[from][to] * (grad_rho->v[from][to] + shift[to]);
         grad_from[from] += push + replace;
         for (int lane = 0; lane < lanes; lane++) {
-          REAL *row = grad_logits[lane] + (int64_t)(j - 1) * A * C + from * C;
-          int real = j <= length[lane];
-          row[to] = real ? push[lane] : 0, row[A + to] = real ? replace[lane] : 0;
+          REAL *out = grad_logits[lane] + row * A * C + from * C;
+          out[to] = active[lane] ? push[lane] : 0, out[A + to] = active[lane] ? replace[lane] : 0;
         }
       }
     /* Back along the walk from the pop of this step to the openings. */
@@ -378,67 +387,126 @@ static void backward_group(int n, int steps, int lanes, const int *length, const
         vec pop = j > 1 ? h[j - 1].v[from % S][from / S][r] * g.h[j - 1].v[from % S][from / S][r] : all(0);
         grad_from[from] += pop;
         for (int lane = 0; lane < lanes; lane++)
-          grad_logits[lane][(int64_t)(j - 1) * A * C + from * C + 2 * A + r] = j <= length[lane] ? pop[lane] : 0;
+          grad_logits[lane][row * A * C + from * C + 2 * A + r] = active[lane] ? pop[lane] : 0;
       }
-    memcpy(grad_lam, grad_from, sizeof grad_lam);
+    memcpy(grad_lam, grad_from, sizeof grad_from);
     for (int m = 0; m < M; m++)
-      for (int lane = 0; lane < lanes; lane++) grad_vectors[lane][(int64_t)(j - 1) * M + m] = grad_vector[m][lane];
+      for (int lane = 0; lane < lanes; lane++) grad_vectors[lane][row * M + m] = grad_vector[m][lane];
   }
-  for (int m = 0; m < M; m++)
-    for (int lane = 0; lane < lanes; lane++) {
-      REAL sum = g.x[0].v[0][m][lane];
-      for (int first = 0; first <= (n ? 0 : steps); first++) sum += grad[lane][(int64_t)first * A * M + m];
-      grad_bottom[lane][m] = sum;
-    }
 }
 
-/* The sequences of a group stand at `first` and after in `order`; lanes beyond the batch repeat the last sequence.
-   memory_at[g] is where group g's memory begins. Groups are independent, so that results do not depend on the threads. */
+/* The sequences of a group stand at `first` and after in `order`; lanes beyond the batch repeat the last sequence. Groups
+   are independent of each other, so that no result depends on the number of threads. */
 #define SEQUENCE order[first + lane < batch ? first + lane : batch - 1]
+#define EACH_GROUP for (int first = 0; first < batch; first += LANES)
+#define REAL_LANES (batch - first < LANES ? batch - first : LANES)
 
+/* Whole sequences of n steps. lengths: after so many steps the stack of a sequence stays as it is; a group stops at the
+   longest of its own. memory_at[g]: where group g's memory begins. */
 void stack_forward(int batch, int n, const int *order, const int *lengths, const int64_t *memory_at, const REAL *logits,
                    const REAL *vectors, const REAL *bottom, REAL *readings, REAL *memory, int threads) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-  for (int first = 0; first < batch; first += LANES) {
+  EACH_GROUP {
     const REAL *l[LANES], *v[LANES];
     REAL *out[LANES];
-    int length[LANES], longest = 0;
+    int length[LANES], active[LANES], longest = 0;
     for (int lane = 0; lane < LANES; lane++) {
       int64_t s = SEQUENCE;
       l[lane] = logits + s * n * A * C, v[lane] = vectors + s * n * M, out[lane] = readings + s * (n + 1) * A * M;
       length[lane] = lengths[s], longest = length[lane] > longest ? length[lane] : longest;
     }
-    int lanes = batch - first < LANES ? batch - first : LANES;
-    forward_group(longest, n, lanes, length, l, v, bottom, out, memory + memory_at[first / LANES]);
+    chart c = lay_out(memory + memory_at[first / LANES], longest);
+    begin_group(c, bottom);
+    for (int j = 0; j <= n; j++) {
+      for (int lane = 0; lane < LANES; lane++) active[lane] = j <= length[lane];
+      if (j && j <= longest) forward_step(c, j, j - 1, active, l, v);
+      write_reading(c, j < longest ? j : longest, j, REAL_LANES, out);
+    }
   }
 }
 
-/* Gradients of steps after a sequence's length are left as they are: the caller fills them with zeros. */
-int stack_backward(int batch, int n, const int *order, const int *lengths, const int64_t *memory_at, const REAL *vectors,
-                   const REAL *grad, REAL *memory, REAL *grad_logits, REAL *grad_vectors, REAL *grad_bottom, int threads) {
-  int failed = 0;
-#pragma omp parallel num_threads(threads)
-  {
-    char *scratch = aligned_alloc(64, (scratch_bytes(n) + 63) / 64 * 64);
-#pragma omp for schedule(dynamic)
-    for (int first = 0; first < batch; first += LANES) {
-      if (!scratch) {
-        failed = 1;
-        continue;
-      }
-      const REAL *v[LANES], *up[LANES];
-      REAL *dl[LANES], *dv[LANES], *db[LANES];
-      int length[LANES], longest = 0;
-      for (int lane = 0; lane < LANES; lane++) {
-        int64_t s = SEQUENCE;
-        v[lane] = vectors + s * n * M, up[lane] = grad + s * (n + 1) * A * M, dl[lane] = grad_logits + s * n * A * C;
-        dv[lane] = grad_vectors + s * n * M, db[lane] = grad_bottom + s * M;
-        length[lane] = lengths[s], longest = length[lane] > longest ? length[lane] : longest;
-      }
-      int lanes = batch - first < LANES ? batch - first : LANES;
-      backward_group(longest, n, lanes, length, v, up, memory + memory_at[first / LANES], scratch, dl, dv, db);
+/* Gradients of steps after the last of a group are left as they are: the caller fills them with zeros. */
+void stack_backward(int batch, int n, const int *order, const int *lengths, const int64_t *memory_at, const REAL *vectors,
+                    const REAL *grad, REAL *memory, const int64_t *scratch_at, REAL *scratch, REAL *grad_logits,
+                    REAL *grad_vectors, REAL *grad_bottom, int threads) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  EACH_GROUP {
+    const REAL *v[LANES], *up[LANES];
+    REAL *dl[LANES], *dv[LANES];
+    int length[LANES], active[LANES], longest = 0, lanes = REAL_LANES;
+    for (int lane = 0; lane < LANES; lane++) {
+      int64_t s = SEQUENCE;
+      v[lane] = vectors + s * n * M, up[lane] = grad + s * (n + 1) * A * M;
+      dl[lane] = grad_logits + s * n * A * C, dv[lane] = grad_vectors + s * n * M;
+      length[lane] = lengths[s], longest = length[lane] > longest ? length[lane] : longest;
     }
-    free(scratch);
+    chart c = lay_out(memory + memory_at[first / LANES], longest);
+    gradients g = lay_out_gradients(scratch + scratch_at[first / LANES], longest);
+    vec reading[A][M];
+    for (int j = longest; j >= 0; j--) {
+      for (int a = 0; a < A; a++)
+        for (int m = 0; m < M; m++) {
+          reading[a][m] = all(0);
+          /* Readings after the last step are the last one. */
+          for (int lane = 0; lane < lanes; lane++)
+            for (int later = j; later <= (j < longest ? j : n); later++)
+              reading[a][m][lane] += up[lane][(int64_t)later * A * M + a * M + m];
+        }
+      for (int lane = 0; lane < LANES; lane++) active[lane] = j <= length[lane];
+      if (j) backward_step(c, g, j, j - 1, lanes, active, v, reading, dl, dv);
+    }
+    for (int lane = 0; lane < lanes; lane++)
+      for (int m = 0; m < M; m++) grad_bottom[(int64_t)SEQUENCE * M + m] = g.x[0].v[0][m][lane] + reading[0][m][lane];
   }
-  return failed;
+}
+
+/* The same step by step, for at most n steps of the whole batch; every group has the memory of n steps. */
+void stack_begin(int batch, int n, const REAL *bottom, REAL *memory) {
+  EACH_GROUP begin_group(lay_out(memory + first / LANES * stack_memory(n), n), bottom);
+}
+
+void stack_step_forward(int batch, int n, int j, const REAL *logits, const REAL *vectors, REAL *reading, REAL *memory, int threads) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  EACH_GROUP {
+    const REAL *l[LANES], *v[LANES];
+    REAL *out[LANES];
+    int active[LANES];
+    for (int lane = 0; lane < LANES; lane++) {
+      int64_t s = first + lane < batch ? first + lane : batch - 1;
+      l[lane] = logits + s * A * C, v[lane] = vectors + s * M, out[lane] = reading + s * A * M, active[lane] = 1;
+    }
+    chart c = lay_out(memory + first / LANES * stack_memory(n), n);
+    forward_step(c, j, 0, active, l, v);
+    write_reading(c, j, 0, REAL_LANES, out);
+  }
+}
+
+void stack_step_backward(int batch, int n, int j, const REAL *vectors, const REAL *grad, REAL *memory, REAL *scratch,
+                         REAL *grad_logits, REAL *grad_vectors, int threads) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  EACH_GROUP {
+    const REAL *v[LANES];
+    REAL *dl[LANES], *dv[LANES];
+    int active[LANES], lanes = REAL_LANES;
+    vec reading[A][M];
+    memset(reading, 0, sizeof reading);
+    for (int lane = 0; lane < LANES; lane++) {
+      int64_t s = first + lane < batch ? first + lane : batch - 1;
+      v[lane] = vectors + s * M, dl[lane] = grad_logits + s * A * C, dv[lane] = grad_vectors + s * M, active[lane] = 1;
+      if (lane < lanes)
+        for (int i = 0; i < A * M; i++) reading[i / M][i % M][lane] = grad[s * A * M + i];
+    }
+    chart c = lay_out(memory + first / LANES * stack_memory(n), n);
+    gradients g = lay_out_gradients(scratch + first / LANES * stack_scratch(n), n);
+    backward_step(c, g, j, 0, lanes, active, v, reading, dl, dv);
+  }
+}
+
+/* Gradient [batch, M] of the bottom vector from all steps. */
+void stack_bottom(int batch, int n, REAL *scratch, REAL *grad_bottom) {
+  EACH_GROUP {
+    gradients g = lay_out_gradients(scratch + first / LANES * stack_scratch(n), n);
+    for (int lane = 0; lane < REAL_LANES; lane++)
+      for (int m = 0; m < M; m++) grad_bottom[(int64_t)(first + lane) * M + m] = g.x[0].v[0][m][lane];
+  }
 }

@@ -1,6 +1,6 @@
 """The stacks as recurrent networks drive them: actions and vector from the last hidden state (seed 000, section 4.1).
 
-Every interface has `begin(batch, steps)` and `resume(state)`, which return a run with `reading` [B, r], the present
+Every interface has `begin(batch, steps, keep_state)` and `resume(state)`, which return a run with `reading` [B, r], the present
 reading; `step(hidden, active)`; and `state()`, a tuple of tensors with the batch on axis 0.
 """
 
@@ -28,7 +28,7 @@ class SuperpositionInterface(nn.Module):
         self.pushed_vector = Linear(config.hidden_size, self.reading_size)
         self.activation = ACTIVATIONS[config.pushed_vector_activation]
 
-    def begin(self, batch: int, steps: int) -> "SuperpositionRun":
+    def begin(self, batch: int, steps: int, keep_state: bool) -> "SuperpositionRun":
         return SuperpositionRun(self, self.actions.weight.new_zeros(batch, 1, self.reading_size))
 
     def resume(self, state: tuple[Tensor, ...]) -> "SuperpositionRun":
@@ -67,8 +67,9 @@ class NondeterministicInterface(nn.Module):
         self.bottom_vector = nn.Parameter(torch.empty(self.shape.vector_size))  # before the sigmoid
         self.activation = ACTIVATIONS[config.pushed_vector_activation]
 
-    def begin(self, batch: int, steps: int) -> "NondeterministicRun":
-        return NondeterministicRun(self, GrowingStack(self.bottom_vector.sigmoid(), batch, steps, self.shape))
+    def begin(self, batch: int, steps: int, keep_state: bool) -> "NondeterministicRun":
+        stack = GrowingStack(self.bottom_vector.sigmoid(), batch, steps, self.shape, keep_state)
+        return NondeterministicRun(self, stack)
 
     def resume(self, state: tuple[Tensor, ...]) -> "NondeterministicRun":
         return NondeterministicRun(self, SteppedStack(StackState(*state), self.shape))

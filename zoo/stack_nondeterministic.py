@@ -14,14 +14,15 @@ Q states, S symbols, A = Q*S configurations c = (state, top symbol), numbered st
 Time and memory: O(n^2) numbers and O(n^3) multiplications for a sequence, O(n^2) for one more step.
 """
 
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .stack_compiled import CompiledSequence, kernel
+from .stack_compiled import CompiledSequence, CompiledTape, kernel
 from .stack_recursion import NEVER, StackState, StackTape, advance, initial_state, weigh
-from .stack_shapes import StackShape, check_steps
+from .stack_shapes import StackShape, check_steps, sequence_lengths
 from .state_cache import is_right_padded
 
 __all__ = [
@@ -100,8 +101,8 @@ def nondeterministic_stack(
         if mask is not None and (library is None or not is_right_padded(mask)):
             logits, mask = no_op_logits(logits, mask), None
         if library is not None:
-            lengths = logits.new_full(logits.shape[:1], logits.shape[1]) if mask is None else mask.sum(1)
-            readings: Tensor = CompiledSequence.apply(logits, vectors, bottom, lengths.int(), library)
+            lengths = sequence_lengths(vectors, mask)
+            readings: Tensor = CompiledSequence.apply(logits, vectors, bottom, lengths, library)
             return readings.to(pushed_vectors.dtype)
         readings = _WholeSequence.apply(logits, vectors, bottom, shape)
         return readings.to(pushed_vectors.dtype)
@@ -142,14 +143,14 @@ class _FirstReading(torch.autograd.Function):
     """Start of a tape that is written while a network runs: the initial reading and a link for the steps to come."""
 
     @staticmethod
-    def forward(ctx: Any, bottom: Tensor, tape: StackTape) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, bottom: Tensor, tape: StackTape | CompiledTape) -> tuple[Tensor, Tensor]:
         ctx.tape = tape
         return tape.initial_reading(), bottom.new_zeros(())
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None]:
-        tape: StackTape = ctx.tape
+        tape: StackTape | CompiledTape = ctx.tape
         return (grad[:, : tape.shape.vector_size] + tape.grad_bottom()).sum(0), None
 
 
@@ -158,7 +159,7 @@ class _NextReading(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, logits: Tensor, vector: Tensor, link: Tensor, tape: StackTape, number: int
+        ctx: Any, logits: Tensor, vector: Tensor, link: Tensor, tape: StackTape | CompiledTape, number: int
     ) -> tuple[Tensor, Tensor]:
         ctx.tape, ctx.number = tape, number
         # Detached: the tape keeps the vector, and its history leads back to the tape, a cycle that nothing would free.
@@ -173,13 +174,18 @@ class _NextReading(torch.autograd.Function):
 class GrowingStack:
     """The stack as a recurrent network uses it: each step's actions may depend on the reading before.
 
+    keep_state: whether `state` will be asked for, which the compiled form has not.
     bottom_vector [m]; the stack serves `batch` sequences of at most `steps` steps, with gradients, in float64 if
     bottom_vector is and in float32 otherwise (whatever the logits span).
     """
 
-    def __init__(self, bottom_vector: Tensor, batch: int, steps: int, shape: StackShape) -> None:
+    def __init__(
+        self, bottom_vector: Tensor, batch: int, steps: int, shape: StackShape, keep_state: bool = False
+    ) -> None:
         bottom_vector = bottom_vector.to(torch.promote_types(bottom_vector.dtype, torch.float32))
-        self._tape = StackTape(bottom_vector.detach(), batch, steps, shape)
+        library = None if keep_state else kernel(bottom_vector, shape)
+        tape = StackTape if library is None else partial(CompiledTape, library=library)
+        self._tape = tape(bottom_vector.detach(), batch, steps, shape)
         self._number = 0
         self.reading, self._link = _FirstReading.apply(bottom_vector, self._tape)  # B x A*m
 
@@ -196,7 +202,8 @@ class GrowingStack:
         return self.reading
 
     def state(self) -> StackState:
-        """The stack as it is now, without gradients."""
+        """The stack as it is now, without gradients; only with `keep_state`."""
+        assert isinstance(self._tape, StackTape)
         return self._tape.state()
 
 

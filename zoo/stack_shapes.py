@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 
@@ -47,3 +48,10 @@ def check_steps(name: str, actions: Tensor, step_shape: tuple[int, ...], vectors
             f"{name} {list(actions.shape)} and pushed_vectors {list(vectors.shape)} do not fit: "
             f"wanted are [B, n, {wanted}] and [B, n, m]"
         )
+
+
+def sequence_lengths(vectors: Tensor, mask: Tensor | None) -> Tensor:
+    """Number of steps [B] (int32) of the sequences `vectors` [B, n, m], whose mask [B, n] is right-padded or None."""
+    if mask is not None:
+        return mask.sum(1, dtype=torch.int32)
+    return torch.full(vectors.shape[:1], vectors.shape[1], dtype=torch.int32, device=vectors.device)

@@ -9,7 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .stack_shapes import check_steps
+from .stack_shapes import check_steps, sequence_lengths
+from .stack_superposition_compiled import CompiledSequence, kernel
+from .state_cache import is_right_padded
 
 
 def step(elements: Tensor, actions: Tensor, pushed_vector: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -48,9 +50,14 @@ def superposition_stack(actions: Tensor, pushed_vectors: Tensor, mask: Tensor | 
     with torch.autocast(actions.device.type, enabled=False):
         dtype = torch.promote_types(actions.dtype, torch.float32)
         actions, vectors = actions.to(dtype), pushed_vectors.to(dtype)
-        if mask is not None:
-            actions = no_op_actions(actions, mask)
-        readings: Tensor = _WholeSequence.apply(actions, vectors)
+        library = kernel(vectors)
+        if mask is not None and (library is None or not is_right_padded(mask)):
+            actions, mask = no_op_actions(actions, mask), None
+        if library is not None:
+            lengths = sequence_lengths(vectors, mask)
+            readings: Tensor = CompiledSequence.apply(actions, vectors, lengths, library)
+            return readings.to(pushed_vectors.dtype)
+        readings = _WholeSequence.apply(actions, vectors)
         return readings.to(pushed_vectors.dtype)
 
 

@@ -1,0 +1,29 @@
+"""What tests of an operation with several forms share."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+
+def in_pytorch(operation: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The PyTorch form of an operation that would use a compiled kernel."""
+
+    def call(*arguments: Tensor | None) -> Tensor:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SYNTAX_ZOO_NATIVE", "0")
+            return operation(*arguments)
+
+    call.__name__ = f"{operation.__name__}_in_pytorch"
+    return call
+
+
+def leaves(*tensors: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, ...]:
+    """Copies of inputs, in `dtype` if given, whose gradients can be asked for."""
+    return tuple(tensor.detach().to(dtype or tensor.dtype, copy=True).requires_grad_() for tensor in tensors)
+
+
+def right_padded(lengths: Tensor, steps: int) -> Tensor:
+    """Mask [B, n] of sequences of these lengths [B]."""
+    return torch.arange(steps) < lengths[:, None]
