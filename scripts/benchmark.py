@@ -1,146 +1,326 @@
-"""Training speed of each model beside `tf`, in one run.
+"""Speed of training and of the stacks, as ratios within one run.
 
-    python scripts/benchmark.py [--only tf-nd ...] [--data DIR] [--json FILE]
+    python scripts/benchmark.py [--only ROW ...] [--data DIR] [--threads N] [--json FILE]
 
-A row is examples per second of forward, backward, clipping and Adam on the same batches (at most 1,024 tokens each,
-size for 200,000 parameters), and the ratio to `tf`. The models take turns batch by batch, so that a change of the
-machine's speed hits all alike; the figures are medians over rounds.
+Rows: models (training speed of every model beside `tf`) and 1 to 7, each with its own denominator. What is compared takes
+turns, round by round, so that a change of the machine's speed hits all alike; seconds and ratios are medians over rounds.
+Training is forward, backward, clipping and Adam on batches of at most 1,024 tokens, size for 200,000 parameters. "Layer" is
+one pre-norm `torch.nn.TransformerEncoderLayer`, d=68, 4 heads, feedforward 136, forward and backward on the same batch.
 """
 
 import argparse
+import contextlib
 import json
+import os
 import platform
 import statistics
 import sys
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
-
+from torch.utils.flop_counter import FlopCounterMode
 
 import zoo
 from tasks import load_task
-from tasks.tokenization import BOS, EOS, encode, word_tokenizer
+from tasks.tokenization import word_tokenizer
+from tasks.training.batches import IGNORE, Strings, length_batches
+from tasks.training.checkpoints import write_text
 from tasks.training.versions import library_versions
+from zoo.stack_nondeterministic import nondeterministic_stack
+from zoo.stack_superposition import superposition_stack
 
 TOKENS = 1024
 LEARNING_RATE = 7e-4
+STACK = (3, 3, 5)  # states, symbols, vector size
+Work = Callable[[], None]
+
+
+@dataclass
+class Row:
+    """One measured ratio. seconds: of one pass over the row's batches (training) or of one call (operators)."""
+
+    row: str
+    what: str
+    seconds: float
+    denominator: str
+    ratio: float  # training: speed of `what` by that of the denominator; operators: time by time
+    asked: str
+    examples_per_second: float | None = None
+    gflop: float | None = (
+        None  # of one such pass or call: matrix products, and the nondeterministic stack by its formula
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
-    parser.add_argument("--only", nargs="+", metavar="MODEL", help="models to measure (tf is always among them)")
-    parser.add_argument("--data", type=Path, help="folder with a published .dev file (default: generated sentences)")
-    parser.add_argument("--task", default="question_formation")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds over the batches (default: 3)")
-    parser.add_argument("--batches", type=int, default=8, help="batches of each round (default: 8)")
-    parser.add_argument("--threads", type=int, help="threads of torch (default: all cores)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--only", nargs="+", metavar="ROW", choices=ROWS, help=f"any of: {', '.join(ROWS)}")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="published files (default: generated sentences)")
+    parser.add_argument("--rounds", type=int, default=5, help="measured rounds, after one that warms up (default: 5)")
+    parser.add_argument("--batches", type=int, default=8, help="batches of a training round (default: 8)")
+    parser.add_argument("--threads", type=int, help="threads of torch (default: its own choice)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     arguments = parser.parse_args()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    for name in arguments.only or ():
-        zoo.get_entry(name)
-    names = ["tf", *(name for name in arguments.only or zoo.list_models() if name != "tf")]
-    rows = measure_training(names, arguments)
-    report = {"machine": machine(), "rows": rows}
-    print_rows(report)
+    rows: list[Row] = []
+    facts = machine()
+    print(", ".join(f"{name} {value}" for name, value in facts.items() if name != "versions"))
+    for name in arguments.only or ROWS:
+        found = ROWS[name](name, arguments)
+        print_rows(found)
+        rows += found
     if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        report = {"machine": facts, "rows": [asdict(row) for row in rows]}
+        write_text(arguments.json, json.dumps(report, indent=2) + "\n")
 
 
-def measure_training(names: list[str], arguments: argparse.Namespace) -> list[dict]:
-    """Examples per second of each model: the median over rounds, every round over the same batches."""
-    task = load_task(arguments.task)
-    if arguments.data:
-        examples = task.load_data(arguments.data, splits=["validation"]).sets["validation"]
-    else:
-        examples = task.load_data(seed=0, sizes={"train": 1000}, splits=["train"]).sets["train"]
-    batches = make_batches(task, examples, arguments.batches)
-    models = {name: zoo.create_model(name, word_types=len(task.words), seed=0).train() for name in names}
-    optimisers = {name: torch.optim.Adam(model.parameters(), LEARNING_RATE) for name, model in models.items()}
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(arguments.rounds + 1):
-        spent = dict.fromkeys(names, 0.0)
-        for batch in batches if number else batches[:2]:  # the first round only warms up
-            for name, model in models.items():
-                start = time.perf_counter()
-                train_step(model, optimisers[name], *batch)
-                spent[name] += time.perf_counter() - start
-        if number:
-            for name in names:
-                seconds[name].append(spent[name])
-    count = sum(len(ids) for ids, _, _ in batches)
-    ratios = {
-        name: statistics.median(a / b for a, b in zip(seconds["tf"], seconds[name], strict=True)) for name in names
-    }
-    return [
-        {
-            "row": f"training {name}",
-            "model": name,
-            "parameters": sum(parameter.numel() for parameter in models[name].parameters()),
-            "examples_per_second": count / statistics.median(seconds[name]),
-            "ratio_to_tf": ratios[name],
+def take_turns(works: dict[str, Work], rounds: int) -> dict[str, list[float]]:
+    """Seconds of each work in each round, after one round that only warms up."""
+    seconds: dict[str, list[float]] = {name: [] for name in works}
+    for number in range(rounds + 1):
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            if number:
+                seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+@contextlib.contextmanager
+def form(compiled: bool) -> Iterator[None]:
+    """Inside, the stacks run by their compiled or by their PyTorch form."""
+    before = os.environ.get("SYNTAX_ZOO_NATIVE")
+    os.environ["SYNTAX_ZOO_NATIVE"] = "1" if compiled else "0"
+    try:
+        yield
+    finally:
+        del os.environ["SYNTAX_ZOO_NATIVE"]
+        if before is not None:
+            os.environ["SYNTAX_ZOO_NATIVE"] = before
+
+
+# Training
+
+
+def training_rows(row: str, arguments: argparse.Namespace, plan: dict[str, tuple[Work, str]], count: int) -> list[Row]:
+    """Rows of works {name: (work, asked)}, the first being the denominator. count: examples of one pass."""
+    seconds = take_turns({name: work for name, (work, _) in plan.items()}, arguments.rounds)
+    base = next(iter(plan))
+    rows = []
+    for name, (work, asked) in plan.items():
+        ratio = statistics.median(a / b for a, b in zip(seconds[base], seconds[name], strict=True))
+        median = statistics.median(seconds[name])
+        rows.append(Row(row, f"training {name}", median, base, ratio, asked, count / median, flops(work)))
+    return rows
+
+
+def models_row(row: str, arguments: argparse.Namespace) -> list[Row]:
+    batches = make_batches(arguments)
+    asked = {"tf-nd": ">= 0.3"}
+    names = ["tf", *(name for name in zoo.list_models() if name != "tf")]
+    plan = {name: (training(zoo_model(name), batches, True), asked.get(name, "")) for name in names}
+    return training_rows(row, arguments, plan, examples(batches))
+
+
+def stack_row(model: str, base: str, compiled: str, pytorch: str) -> Callable[..., list[Row]]:
+    def measure(row: str, arguments: argparse.Namespace) -> list[Row]:
+        batches = make_batches(arguments)
+        plan = {
+            base: (training(zoo_model(base), batches, True), ""),
+            f"{model}, compiled": (training(zoo_model(model), batches, True), compiled),
+            f"{model}, PyTorch": (training(zoo_model(model), batches, False), pytorch),
         }
-        for name in names
-    ]
+        return training_rows(row, arguments, plan, examples(batches))
+
+    return measure
 
 
-def make_batches(task, examples, count: int) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Batches (input ids, mask, targets) of similar length, spread evenly over all lengths."""
-    tokenizer = word_tokenizer(task.words)
-    strings = sorted(([BOS, *encode(tokenizer, " ".join(pair))] for pair in examples), key=len)
-    groups: list[list[list[int]]] = [[]]
-    for ids in strings:
-        if groups[-1] and (len(groups[-1]) + 1) * len(ids) > TOKENS:
-            groups.append([])
-        groups[-1].append(ids)
-    chosen = groups[:: max(1, len(groups) // count)][:count]
-    return [to_tensors(group) for group in chosen]
+def encoder_row(row: str, arguments: argparse.Namespace) -> list[Row]:
+    batches = make_batches(arguments)
+    model = zoo_model("tf")
+    encoder = PlainEncoder(model.config)
+    plan = {
+        "nn.TransformerEncoder": (training(encoder, batches, True), ""),
+        "tf": (training(model, batches, True), ">= 1.2"),
+    }
+    return training_rows(row, arguments, plan, examples(batches))
 
 
-def to_tensors(group: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    length = max(map(len, group))
-    ids = torch.tensor([row + [0] * (length - len(row)) for row in group])
-    targets = torch.tensor([row[1:] + [EOS] + [-100] * (length - len(row)) for row in group])
-    return ids, (ids != 0).long(), targets
+class PlainEncoder(nn.Module):
+    """The library's transformer encoder at the sizes of a configuration, as a language model with tied embeddings."""
+
+    def __init__(self, config) -> None:
+        super().__init__()
+        width, heads = config.hidden_size, config.num_attention_heads
+        layer = nn.TransformerEncoderLayer(
+            width, heads, config.feedforward_factor * width, config.dropout, batch_first=True, norm_first=True
+        )
+        self.embeddings = nn.Embedding(config.vocab_size, width)
+        self.dropout = nn.Dropout(config.dropout)
+        count = len(config.layers)
+        self.encoder = nn.TransformerEncoder(layer, count, nn.LayerNorm(width), enable_nested_tensor=False)
+
+    def forward(self, input_ids: Tensor, **_):
+        mask = nn.Transformer.generate_square_subsequent_mask(input_ids.shape[1])
+        hidden = self.encoder(self.dropout(self.embeddings(input_ids)), mask=mask, is_causal=True)
+        return argparse.Namespace(logits=hidden @ self.embeddings.weight.T)
 
 
-def train_step(model, optimiser, ids, mask, targets) -> None:
-    logits = model(input_ids=ids, attention_mask=mask, use_cache=False).logits
-    loss = cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="sum", ignore_index=-100) / len(ids)
-    optimiser.zero_grad()
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 10)
-    optimiser.step()
+def zoo_model(name: str):
+    return zoo.create_model(name, word_types=68, seed=0).train()
+
+
+def training(model: nn.Module, batches: list, compiled: bool) -> Work:
+    """Trains the model on all batches once."""
+    parameters = list(model.parameters())
+    optimiser = torch.optim.Adam(parameters, LEARNING_RATE, fused=True)
+
+    def work() -> None:
+        with form(compiled):
+            for inputs, labels in batches:
+                logits = model(**inputs, use_cache=False).logits.flatten(0, 1)
+                loss = cross_entropy(logits, labels.flatten(), ignore_index=IGNORE, reduction="sum") / len(labels)
+                optimiser.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(parameters, 10)
+                optimiser.step()
+
+    return work
+
+
+def make_batches(arguments: argparse.Namespace) -> list:
+    """Batches of question formation, spread evenly over all lengths: published dev lines or generated ones."""
+    task = load_task("question_formation")
+    split = "validation" if arguments.data else "train"
+    data = task.load_data(arguments.data, splits=[split], sizes=None if arguments.data else {"train": 1000})
+    strings = Strings(word_tokenizer(task.words), data.sets[split])
+    groups = length_batches(strings.lengths, TOKENS)
+    return [strings.batch(group) for group in groups[:: max(1, len(groups) // arguments.batches)][: arguments.batches]]
+
+
+def examples(batches: list) -> int:
+    return sum(len(labels) for _, labels in batches)
+
+
+# Operators
+
+
+def operator_row(kind: str, batch: int, steps: int, asked: str) -> Callable[..., list[Row]]:
+    def measure(row: str, arguments: argparse.Namespace) -> list[Row]:
+        torch.manual_seed(0)
+        run, counted = OPERATORS[kind](batch, steps)
+        works = {"layer": layer_work(batch, steps)}
+        for name, compiled in (("compiled", True), ("PyTorch", False)):
+            works[name] = in_form(run, compiled)
+        seconds = take_turns(works, 4 * arguments.rounds)
+        return [
+            Row(
+                row,
+                f"{kind} operator B={batch} n={steps}, {name}",
+                statistics.median(seconds[name]),
+                "layer",
+                statistics.median(a / b for a, b in zip(seconds[name], seconds["layer"], strict=True)),
+                asked if name == "compiled" else "",
+                gflop=counted,
+            )
+            for name in ("compiled", "PyTorch")
+        ]
+
+    return measure
+
+
+def in_form(run: Work, compiled: bool) -> Work:
+    def work() -> None:
+        with form(compiled):
+            run()
+
+    return work
+
+
+def nondeterministic_work(batch: int, steps: int) -> tuple[Work, float]:
+    states, symbols, size = STACK
+    count = states * symbols
+    logits = torch.randn(batch, steps, count, 2 * count + states, requires_grad=True)
+    vectors = torch.rand(batch, steps, size, requires_grad=True)
+    bottom = torch.rand(size, requires_grad=True)
+    grad = torch.randn(batch, steps + 1, count * size)
+    pairs, triples = steps * (steps - 1) / 2, steps * (steps - 1) * (steps - 2) / 6
+    products = symbols * states**3 * triples + (2 * count**2 * states + symbols * states**2 * size) * pairs
+    return lambda: nondeterministic_stack(logits, vectors, bottom).backward(grad), 3 * 2 * batch * products / 1e9
+
+
+def superposition_work(batch: int, steps: int) -> tuple[Work, float]:
+    actions = torch.randn(batch, steps, 3).softmax(-1).requires_grad_()
+    vectors = torch.rand(batch, steps, 50, requires_grad=True)
+    grad = torch.randn(batch, steps + 1, 50)
+    heights = sum(min(t, steps - t + 1) for t in range(1, steps + 1))
+    return lambda: superposition_stack(actions, vectors).backward(grad), 3 * 2 * batch * heights * 3 * 50 / 1e9
+
+
+OPERATORS = {"nondeterministic": nondeterministic_work, "superposition": superposition_work}
+
+
+def layer_work(batch: int, steps: int) -> Work:
+    layer = nn.TransformerEncoderLayer(68, 4, 136, 0.1, batch_first=True, norm_first=True)
+    inputs, grad = torch.randn(batch, steps, 68, requires_grad=True), torch.randn(batch, steps, 68)
+
+    def work() -> None:
+        mask = nn.Transformer.generate_square_subsequent_mask(steps)
+        layer(inputs, src_mask=mask, is_causal=True).backward(grad)
+
+    return work
+
+
+ROWS: dict[str, Callable[..., list[Row]]] = {
+    "models": models_row,
+    "1": stack_row("tf-nd", "tf", ">= 0.9", ">= 0.4"),
+    "2": stack_row("lstm-nd-r", "lstm", ">= 0.35", ""),
+    "3": stack_row("tf-sup", "tf", ">= 0.95", ">= 0.8"),
+    "4": operator_row("nondeterministic", 40, 25, "<= 0.3"),
+    "5": operator_row("nondeterministic", 20, 50, "<= 1"),
+    "6": operator_row("superposition", 40, 25, "<= 0.1"),
+    "7": encoder_row,
+}
+
+
+# Report
+
+
+def flops(work: Work) -> float:
+    """10^9 floating-point operations of the matrix products in one pass; compiled stacks are not seen."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    return counter.get_total_flops() / 1e9
 
 
 def machine() -> dict:
     """Threads, versions, and the rate of a matrix product measured now."""
     a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
-    times = []
-    for _ in range(8):
-        start = time.perf_counter()
-        a @ b
-        times.append(time.perf_counter() - start)
+    seconds = take_turns({"product": lambda: a @ b}, 10)["product"]
     return {
         "processor": platform.machine(),
         "threads": torch.get_num_threads(),
-        "matrix_product_gflops": 2 * 1024**3 / statistics.median(times) / 1e9,
+        "matrix product GFLOP/s": round(2 * 1024**3 / statistics.median(seconds) / 1e9),
+        "torch": torch.__version__,
         "versions": library_versions(),
     }
 
 
-def print_rows(report: dict) -> None:
-    facts = report["machine"]
-    print(f"{facts['threads']} threads, matrix product {facts['matrix_product_gflops']:.0f} GFLOP/s, "
-          f"torch {facts['versions']['torch']}")  # fmt: skip
-    print(f"{'model':<14}{'parameters':>12}{'examples/s':>12}{'of tf':>8}")
-    for row in report["rows"]:
-        print(
-            f"{row['model']:<14}{row['parameters']:>12,}{row['examples_per_second']:>12.0f}{row['ratio_to_tf']:>8.2f}"
-        )
+def print_rows(rows: list[Row]) -> None:
+    print(f"\n{'row':<7}{'what':<46}{'ms':>9}{'examples/s':>12}{'GFLOP':>8}  ratio")
+    for row in rows:
+        speed = f"{row.examples_per_second:.0f}" if row.examples_per_second else ""
+        asked = f" (asked {row.asked})" if row.asked else ""
+        gflop = f"{row.gflop:.2f}" if row.gflop else ""
+        end = f"{row.ratio:.2f} of {row.denominator}{asked}"
+        print(f"{row.row:<7}{row.what:<46}{1000 * row.seconds:>9.1f}{speed:>12}{gflop:>8}  {end}", flush=True)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from torch import Tensor
 FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fopenmp", "-shared", "-fPIC", "-std=gnu11")
 LANES = {torch.float32: 8, torch.float64: 4}  # 256 bits
 CHECKED_SECONDS = 120
+_warned = False
 
 
 def wanted() -> bool:
@@ -58,17 +59,18 @@ def _load(source: str, dtype: torch.dtype, sizes: tuple[tuple[str, int], ...]) -
         return None
 
 
-@cache
-def _warn_once(reason: str) -> None:
-    warnings.warn(
-        f"{reason}; the stacks run in PyTorch, which is slower. SYNTAX_ZOO_NATIVE=0 hides this.", stacklevel=2
-    )
-
-
 def _warn(error: Exception) -> None:
-    detail = getattr(error, "stderr", None) or str(error)
-    _warn_once(
-        f"compiled kernels cannot be used ({detail.strip().splitlines()[-1] if detail.strip() else type(error).__name__})"
+    """Say why, once in a process: what stands in the way of one kernel does so for all."""
+    global _warned
+    if _warned:
+        return
+    _warned = True
+    lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+    reason = lines[-1] if lines else type(error).__name__
+    warnings.warn(
+        f"compiled kernels cannot be used ({reason}); the stacks run in PyTorch, which is slower. "
+        "SYNTAX_ZOO_NATIVE=0 hides this.",
+        stacklevel=2,
     )
 
 
@@ -82,8 +84,6 @@ def _build(path: Path, constants: list[str]) -> Path:
     target = folder / f"{path.stem}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.so"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(f"{folder} cannot be written")
         with tempfile.TemporaryDirectory(dir=folder) as temporary:  # on the same disk, so that renaming is one step
             built = Path(temporary, target.name)
             command = [*compiler, *FLAGS, *constants, str(path), "-o", str(built), "-lm"]

@@ -1,16 +1,19 @@
 """What tests of an operation with several forms share."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 import torch
 from torch import Tensor
 
+Result = TypeVar("Result")
 
-def in_pytorch(operation: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The PyTorch form of an operation that would use a compiled kernel."""
 
-    def call(*arguments: Tensor | None) -> Tensor:
+def in_pytorch(operation: Callable[..., Result]) -> Callable[..., Result]:
+    """The PyTorch form of an operation that would use compiled kernels."""
+
+    def call(*arguments: Tensor | None) -> Result:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("SYNTAX_ZOO_NATIVE", "0")
             return operation(*arguments)
