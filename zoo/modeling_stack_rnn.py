@@ -110,7 +110,11 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
         state = self.controller.initial_state(batch) if saved is None else saved[:parts]
         stack = None
         if self.stack is not None:
-            stack = self.stack.begin(batch, length, layer is not None) if saved is None else self.stack.resume(saved[parts:])
+            stack = (
+                self.stack.begin(batch, length, layer is not None)
+                if saved is None
+                else self.stack.resume(saved[parts:])
+            )
         projected = self.controller.project(inputs)
         nothing = inputs.new_zeros(batch, 0)
         some, every = active.any(0).tolist(), active.all(0).tolist()

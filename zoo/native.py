@@ -1,9 +1,9 @@
 """Compiled kernels: the C files beside this one, built when first used.
 
-A kernel is built by the C compiler (`CC`, else cc) with its sizes as constants and kept in a cache folder, under a name made of
-the source, the constants, the compiler and the processor; a second process finds it there. Without a compiler, or where a build
-fails, one warning is given and the PyTorch form of the operation runs; so it does with SYNTAX_ZOO_NATIVE=0, and in a checkpoint
-that is used without this package, since C files do not travel.
+A kernel is built by the C compiler (`CC`, else cc) with its sizes as constants and kept in a cache folder, under a name
+made of the source, the constants, the compiler and the processor; a second process finds it there. Without a compiler,
+or where a build fails, one warning is given and the PyTorch form of the operation runs; so it does with
+SYNTAX_ZOO_NATIVE=0, and in a checkpoint that is used without this package, since C files do not travel.
 """
 
 import ctypes

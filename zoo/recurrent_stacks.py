@@ -1,7 +1,7 @@
 """The stacks as recurrent networks drive them: actions and vector from the last hidden state (seed 000, section 4.1).
 
-Every interface has `begin(batch, steps, keep_state)` and `resume(state)`, which return a run with `reading` [B, r], the present
-reading; `step(hidden, active)`; and `state()`, a tuple of tensors with the batch on axis 0.
+Every interface has `begin(batch, steps, keep_state)` and `resume(state)`, which return a run with `reading` [B, r], the
+present reading; `step(hidden, active)`; and `state()`, a tuple of tensors with the batch on axis 0.
 """
 
 from collections.abc import Callable

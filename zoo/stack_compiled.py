@@ -1,4 +1,4 @@
-"""The nondeterministic stack on a CPU by the compiled kernel of `nondeterministic_stack.c`: whole sequences and steps."""
+"""The nondeterministic stack on a CPU by the compiled kernel of `nondeterministic_stack.c`: sequences and steps."""
 
 import ctypes
 from typing import Any
