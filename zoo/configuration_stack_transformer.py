@@ -5,7 +5,7 @@ from dataclasses import field
 from huggingface_hub.dataclasses import strict
 from transformers import PreTrainedConfig
 
-from .stack_fields import check_choice, check_dropout, check_positive
+from .stack_fields import check_choice, check_dropout, check_normaliser, check_positive
 
 ATTENTION = ("attention", "superposition", "nondeterministic")
 
@@ -57,6 +57,7 @@ class StackTransformerConfig(PreTrainedConfig):
 
     def validate_sizes(self) -> None:
         check_dropout(self.dropout)
+        check_normaliser(self.layer_norm_eps)
         check_positive(
             self, "hidden_size", "num_attention_heads", "feedforward_factor", "superposition_vector_size", "pda_states",
             "pda_symbols", "pda_vector_size",

@@ -2,7 +2,16 @@
 
 from typing import Any
 
+from torch import Tensor
 from transformers import GenerationMixin
+
+
+def check_input(input_ids: Tensor) -> None:
+    """ValueError unless input_ids is [B, T] with at least one position."""
+    if input_ids.dim() != 2 or not input_ids.shape[1]:
+        raise ValueError(
+            f"input_ids has shape {list(input_ids.shape)}; wanted is [B, T] with at least <bos> in each row"
+        )
 
 
 class LeftPaddedGeneration(GenerationMixin):
@@ -14,6 +23,8 @@ class LeftPaddedGeneration(GenerationMixin):
         """As in the library. ValueError if a prompt ends in padding."""
         mask = kwargs.get("attention_mask")
         ids = kwargs.get("input_ids", inputs)
+        if ids is not None:
+            check_input(ids)
         ends = mask[:, -1] == 0 if mask is not None else None if ids is None else ids[:, -1] == self.config.pad_token_id
         if ends is not None and bool(ends.any()):
             raise ValueError("a prompt ends in padding; pad on the left: tokenizer(..., padding_side='left')")

@@ -10,7 +10,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from .configuration_stack_rnn import StackRnnConfig
 from .initialization import initialize
-from .left_padded_generation import LeftPaddedGeneration
+from .left_padded_generation import LeftPaddedGeneration, check_input
 from .recurrent_controller import Controller
 from .recurrent_stacks import INTERFACES
 from .state_cache import StateLayer, is_right_padded, open_cache
@@ -64,17 +64,20 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
         cache: Cache | None = None,
         labels: Tensor | None = None,
         use_cache: bool | None = None,
-        **_: Any,
-    ) -> CausalLMOutputWithPast:
+        past_key_values: Cache | None = None,
+        return_dict: bool | None = None,
+    ) -> CausalLMOutputWithPast | tuple[Tensor, ...]:
         """Logits [B, T, vocab_size] for input_ids [B, T].
 
         attention_mask [B, past + T]: 0 at padding, on either side. cache: what an earlier call returned, to go on from
         there. labels [B, T]: usually equal to input_ids, -100 where no loss is wanted; the loss is the mean over tokens
-        of -log p(labels[t+1] | input_ids[..t]).
+        of -log p(labels[t+1] | input_ids[..t]). past_key_values: an older name of cache. return_dict=False: a tuple.
+        ValueError for input without a position.
         """
         # input_ids : B x T -> logits : B x T x vocab_size
         use_cache = self.config.use_cache and not self.training if use_cache is None else use_cache
-        state = open_cache(cache, use_cache, [StateLayer])
+        check_input(input_ids)
+        state = open_cache(cache if past_key_values is None else past_key_values, use_cache, [StateLayer])
         inputs = self.dropout(self.embeddings.embed(input_ids))
         active = self._active(input_ids, attention_mask, keep_state=state is not None)
         if self.stack is None and state is None and bool(active[:, 1:].all()) and not bool(active[:, 0].any()):
@@ -83,7 +86,8 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
             hidden = self._stepwise(inputs, active, cast(StateLayer, state.layers[0]) if state is not None else None)
         logits = self.output_embeddings.logits(self.dropout(hidden))
         loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
-        return CausalLMOutputWithPast(loss=loss, logits=logits, cache=state)
+        output = CausalLMOutputWithPast(loss=loss, logits=logits, cache=state)
+        return output.to_tuple() if return_dict is False else output
 
     def _active(self, input_ids: Tensor, attention_mask: Tensor | None, keep_state: bool) -> Tensor:
         """Where the recurrence takes a step [B, T]: at words, not at bos or padding.

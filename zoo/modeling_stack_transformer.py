@@ -1,7 +1,7 @@
 """The transformer of seed 000 (appendix C.3) with stack attention in any of its layers (section 4.2, appendix C.4)."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from transformers.modeling_outputs import CausalLMOutputWithPast
 from .configuration_stack_transformer import StackTransformerConfig
 from .dropout import Dropout, dropout
 from .initialization import RELU_GAIN, Linear, initialize
-from .left_padded_generation import LeftPaddedGeneration
+from .left_padded_generation import LeftPaddedGeneration, check_input
 from .stack_attention import NondeterministicAttention, SuperpositionAttention
 from .state_cache import (
     DynamicLayer,
@@ -141,17 +141,20 @@ class StackTransformerForCausalLM(StackTransformerPreTrainedModel, LeftPaddedGen
         cache: Cache | None = None,
         labels: Tensor | None = None,
         use_cache: bool | None = None,
-        **_: Any,
-    ) -> CausalLMOutputWithPast:
+        past_key_values: Cache | None = None,
+        return_dict: bool | None = None,
+    ) -> CausalLMOutputWithPast | tuple[Tensor, ...]:
         """Logits [B, T, vocab_size] for input_ids [B, T].
 
         attention_mask [B, past + T]: 0 at padding, on either side. cache: what an earlier call returned, to go on from
         there. labels [B, T]: usually equal to input_ids, -100 where no loss is wanted; the loss is the mean over tokens
-        of -log p(labels[t+1] | input_ids[..t]).
+        of -log p(labels[t+1] | input_ids[..t]). past_key_values: an older name of cache. return_dict=False: a tuple.
+        ValueError for input without a position.
         """
         # input_ids : B x T -> logits : B x T x vocab_size
         use_cache = self.config.use_cache and not self.training if use_cache is None else use_cache
-        state = open_cache(cache, use_cache, self._cache_layers())
+        check_input(input_ids)
+        state = open_cache(cache if past_key_values is None else past_key_values, use_cache, self._cache_layers())
         context, positions = read_mask(attention_mask, input_ids, past_length(state))
         x = self.embeddings.embed(input_ids) * math.sqrt(self.config.hidden_size)
         x = self.dropout(x + sinusoidal_code(positions, self.config.hidden_size).to(x.dtype))
@@ -159,7 +162,8 @@ class StackTransformerForCausalLM(StackTransformerPreTrainedModel, LeftPaddedGen
             x = layer(x, context, None if state is None else state.layers[number])
         logits = self.output_embeddings.logits(self.final_norm(x))
         loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
-        return CausalLMOutputWithPast(loss=loss, logits=logits, cache=state)
+        output = CausalLMOutputWithPast(loss=loss, logits=logits, cache=state)
+        return output.to_tuple() if return_dict is False else output
 
     def _cache_layers(self) -> list[type[CacheLayerMixin]]:
         return [DynamicLayer if kind == "attention" else StateLayer for kind in self.config.layers]

@@ -81,7 +81,7 @@ class NondeterministicRun:
 
     @property
     def reading(self) -> Tensor:
-        return self._stack.reading
+        return self._stack.reading.to(self._interface.bottom_vector.dtype)
 
     def step(self, hidden: Tensor, active: Tensor | None) -> None:
         # hidden : B x d, active : B or None

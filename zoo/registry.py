@@ -1,8 +1,10 @@
 """The registry: from a name in registry.yaml to a model."""
 
+import contextlib
 import importlib
 import json
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,7 +88,7 @@ def list_models(family: str | None = None) -> list[str]:
 
 def get_entry(name: str) -> Entry:
     """The registry entry of a model. UserError with near names for an unknown one."""
-    if name not in _entries():
+    if not isinstance(name, str) or name not in _entries():
         raise unknown_name("model", name, _entries())
     return _entries()[name]
 
@@ -112,7 +114,14 @@ def create_model(
     model_class = entry.load_class()
     if (word_types is None) == (tokenizer is None):
         raise UserError("create_model needs either word_types=V or tokenizer=...: give exactly one of them")
-    vocab_size = len(tokenizer) if tokenizer is not None else int(word_types or 0) + SPECIAL_TOKENS
+    for what, value, least, most in (("word_types", word_types, 1, 10**7), ("parameters", parameters, 1, 10**12)):
+        if value is not None:
+            _check_whole(what, value, least, most)
+    if seed is not None:
+        _check_whole("seed", seed, 0, 2**63 - 1)
+    if tokenizer is not None and not hasattr(tokenizer, "get_vocab"):
+        raise UserError(f"tokenizer is a {type(tokenizer).__name__}; give a tokenizer, or word_types=V")
+    vocab_size = len(tokenizer) if tokenizer is not None else (word_types or 0) + SPECIAL_TOKENS
     _check_fields(entry, model_class, config_overrides)
     settings = {**entry.config, "zoo_name": name, "vocab_size": vocab_size, **config_overrides}
     solved = entry.budget["solve"]
@@ -129,11 +138,20 @@ def create_model(
 
 
 def _check_fields(entry: Entry, model_class: "type[PreTrainedModel]", overrides: dict[str, Any]) -> None:
-    known = [field.name for field in fields(config_of(model_class))]
+    # The library's own fields, and those that follow from the tokenizer and the registry, are not the caller's.
+    own = [
+        name
+        for name in config_of(model_class).__annotations__
+        if name not in ("vocab_size", "zoo_name") and not name.endswith("_token_id")
+    ]
     for key in [*entry.config, *overrides]:
-        if key not in known:
-            own = [key for key in config_of(model_class).__annotations__ if key != "zoo_name"]
+        if key not in own:
             raise unknown_name(f"configuration field of {entry.name}", key, own)
+
+
+def _check_whole(name: str, value: Any, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise UserError(f"{name} is {value!r}; allowed: a whole number from {least} to {most}")
 
 
 def _configure(model_class: "type[PreTrainedModel]", settings: dict[str, Any]) -> Any:
@@ -179,24 +197,55 @@ def count_parameters(model_class: "type[PreTrainedModel]", settings: dict[str, A
 def load_model(folder: str | Path) -> "tuple[PreTrainedModel, PreTrainedTokenizerFast]":
     """The model and the tokenizer of a checkpoint folder, in evaluation mode.
 
-    UserError if the folder is no checkpoint of this zoo or if its weights do not fit its configuration.
+    UserError if the folder is no checkpoint of this zoo, is damaged, or if its weights do not fit its configuration.
     """
+    folder = Path(folder)
+    try:
+        found = (folder / "config.json").is_file()
+    except OSError:  # no name that a folder can have
+        found = False
+    if not found:
+        raise UserError(f"{folder} is no checkpoint: it has no config.json. Give a folder that train.py wrote")
+    try:
+        return _load(folder)
+    except UserError:
+        raise
+    except Exception as error:  # the library raises errors of many kinds for damaged files
+        reason = str(error.__cause__ or error).strip().splitlines() or [type(error).__name__]
+        raise UserError(
+            f"{folder} cannot be loaded: {reason[-1].strip()}. Is it damaged? Copy or train it anew"
+        ) from error
+
+
+def _load(folder: Path) -> "tuple[PreTrainedModel, PreTrainedTokenizerFast]":
     from transformers import PreTrainedTokenizerFast
 
-    folder = Path(folder)
-    if not (folder / "config.json").is_file():
-        raise UserError(f"{folder} is no checkpoint: it has no config.json. Give a folder that train.py wrote")
     raw = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    if not raw.get("zoo_name"):
+    if not isinstance(raw, dict) or not raw.get("zoo_name"):
         raise UserError(f"{folder} is no checkpoint of this zoo: its config.json has no zoo_name")
     model_class = get_entry(raw["zoo_name"]).load_class()
-    try:
-        loaded: Any = model_class.from_pretrained(folder, output_loading_info=True, local_files_only=True)
-    except (OSError, RuntimeError) as error:
-        raise UserError(f"the weights in {folder} cannot be loaded: {str(error).splitlines()[0]}") from error
+    with _library_is_quiet():
+        loaded: Any = model_class.from_pretrained(
+            folder, output_loading_info=True, ignore_mismatched_sizes=True, local_files_only=True
+        )
     model, report = loaded
-    wrong = {key: sorted(map(str, names)) for key, names in report.items() if names}
+    wrong = "; ".join(f"{key}: {', '.join(sorted(map(str, names))[:3])}" for key, names in report.items() if names)
     if wrong:
-        raise UserError(f"the weights in {folder} do not fit its configuration: {wrong}")
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
-    return model.eval(), tokenizer
+        raise UserError(f"the weights in {folder} do not fit its configuration ({wrong}). Copy or train it anew")
+    return model.eval(), PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+
+
+@contextlib.contextmanager
+def _library_is_quiet() -> Iterator[None]:
+    """Its report on misfitting weights and its bar for each file are left out: the error says what is wrong."""
+    from transformers.utils import logging
+
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()

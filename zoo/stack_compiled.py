@@ -74,8 +74,7 @@ class CompiledTape:
         self._library = library
         self._groups = -(-batch // LANES[bottom_vector.dtype])
         self._memory = bottom_vector.new_empty(self._groups * library.stack_memory(steps))
-        self._vectors: list[Tensor] = []
-        self._next = 0  # step whose gradient is due next
+        self._number = 0  # steps so far
         library.stack_begin(batch, steps, pointer(self.bottom_vector), pointer(self._memory))
 
     def initial_reading(self) -> Tensor:
@@ -86,28 +85,29 @@ class CompiledTape:
 
     def forward(self, action_logits: Tensor, vector: Tensor) -> Tensor:
         """Logits B x A x (2A+Q) and vector B x m of the next step -> its reading B x A*m."""
-        self._vectors.append(vector.contiguous())
+        self._number += 1
         reading = vector.new_empty(self.batch, self.shape.reading_size)
-        arrays = (action_logits.contiguous(), self._vectors[-1], reading, self._memory)
-        number = len(self._vectors)
-        self._library.stack_step_forward(self.batch, self.steps, number, *map(pointer, arrays), torch.get_num_threads())
+        arrays = (action_logits.contiguous(), vector.contiguous(), reading, self._memory)
+        sizes = (self.batch, self.steps, self._number)
+        self._library.stack_step_forward(*sizes, *map(pointer, arrays), torch.get_num_threads())
         return reading
 
-    def backward(self, j: int, grad_reading: Tensor) -> tuple[Tensor, Tensor]:
-        """Gradient B x A*m of the reading of step j -> gradients of that step's logits and vector."""
-        if j != self._next:  # a new backward pass begins here: steps after j have no gradient
+    def backward(self, j: int, grad_reading: Tensor, vector: Tensor, begins: bool) -> tuple[Tensor, Tensor]:
+        """Gradient B x A*m of the reading of step j and its vector -> gradients of that step's logits and vector.
+
+        begins: whether a backward pass begins here, with no gradient from later steps.
+        """
+        if begins:
             self._scratch = self._memory.new_zeros(self._groups * self._library.stack_scratch(self.steps))
-        vector = self._vectors[j - 1]
+        vector = vector.contiguous()
         grad_logits = vector.new_empty(self.batch, *self.shape.action_shape)
         grad_vector = torch.empty_like(vector)
         arrays = (vector, grad_reading.contiguous(), self._memory, self._scratch, grad_logits, grad_vector)
         self._library.stack_step_backward(self.batch, self.steps, j, *map(pointer, arrays), torch.get_num_threads())
-        self._next = j - 1
         return grad_logits, grad_vector
 
     def grad_bottom(self) -> Tensor:
-        """Gradient [B, m] of the bottom vector from all steps (the initial reading is apart)."""
-        grad = self.bottom_vector.new_zeros(self.batch, self.shape.vector_size)
-        if hasattr(self, "_scratch"):
-            self._library.stack_bottom(self.batch, self.steps, pointer(self._scratch), pointer(grad))
+        """Gradient [B, m] of the bottom vector from the steps of a backward pass that went down to step 1."""
+        grad = self.bottom_vector.new_empty(self.batch, self.shape.vector_size)
+        self._library.stack_bottom(self.batch, self.steps, pointer(self._scratch), pointer(grad))
         return grad

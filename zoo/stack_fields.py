@@ -24,6 +24,11 @@ def check_dropout(value: float) -> None:
         raise ValueError(f"dropout is {value}; allowed: 0 <= dropout < 1")
 
 
+def check_normaliser(value: float) -> None:
+    if not value > 0:
+        raise ValueError(f"layer_norm_eps is {value}; allowed: more than 0")
+
+
 def check_positive(config: Any, *names: str) -> None:
     """ValueError unless each named field of `config` is at least 1; vocab_size must have room for words."""
     for name in names:

@@ -91,7 +91,7 @@ def nondeterministic_stack(
     """
     # B x n x A x (2A+Q), B x n x m, m -> B x n+1 x A*m
     shape = StackShape.of(action_logits, pushed_vectors)
-    check_steps("action_logits", action_logits, shape.action_shape, pushed_vectors)
+    check_steps("action_logits", action_logits, shape.action_shape, pushed_vectors, mask)
     if bottom_vector.shape != (shape.vector_size,):
         raise ValueError(f"bottom_vector {list(bottom_vector.shape)} does not fit: wanted is [{shape.vector_size}]")
     with torch.autocast(action_logits.device.type, enabled=False):
@@ -125,17 +125,22 @@ class _WholeSequence(torch.autograd.Function):
         tape = StackTape(bottom, batch, steps, shape)
         readings = [tape.initial_reading()]
         readings += [tape.forward(logits[:, j], vectors[:, j]) for j in range(steps)]
-        ctx.tape, ctx.sizes = tape, (logits.shape, vectors.shape)
+        ctx.tape, ctx.logits_shape = tape, logits.shape
+        ctx.save_for_backward(vectors)
         return torch.stack(readings, 1)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        (vectors,) = ctx.saved_tensors
         tape: StackTape = ctx.tape
-        grad_logits, grad_vectors = (grad.new_empty(size) for size in ctx.sizes)
+        grad_logits, grad_vectors = grad.new_empty(ctx.logits_shape), torch.empty_like(vectors)
         for j in range(tape.steps, 0, -1):
-            grad_logits[:, j - 1], grad_vectors[:, j - 1] = tape.backward(j, grad[:, j])
-        grad_bottom = grad[:, 0, : tape.shape.vector_size] + tape.grad_bottom()
+            found = tape.backward(j, grad[:, j], vectors[:, j - 1], begins=j == tape.steps)
+            grad_logits[:, j - 1], grad_vectors[:, j - 1] = found
+        grad_bottom = grad[:, 0, : tape.shape.vector_size]
+        if tape.steps:
+            grad_bottom = grad_bottom + tape.grad_bottom()
         return grad_logits, grad_vectors, grad_bottom.sum(0), None
 
 
@@ -144,31 +149,44 @@ class _FirstReading(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, bottom: Tensor, tape: StackTape | CompiledTape) -> tuple[Tensor, Tensor]:
+        ctx.set_materialize_grads(False)
         ctx.tape = tape
         return tape.initial_reading(), bottom.new_zeros(())
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor | None, link: Tensor | None) -> tuple[Tensor, None]:
         tape: StackTape | CompiledTape = ctx.tape
-        return (grad[:, : tape.shape.vector_size] + tape.grad_bottom()).sum(0), None
+        total = torch.zeros_like(tape.bottom_vector)
+        if grad is not None:
+            total += grad[:, : tape.shape.vector_size].sum(0)
+        if link is not None:  # without, no step had a gradient
+            total += tape.grad_bottom().sum(0)
+        return total, None
 
 
 class _NextReading(torch.autograd.Function):
-    """One step of a tape. The link from step to step makes autograd visit the steps in reverse order."""
+    """One step of a tape. The link from step to step makes autograd visit the steps in reverse order: it brings a zero
+    from the step after, or None where the backward pass begins."""
 
     @staticmethod
     def forward(
         ctx: Any, logits: Tensor, vector: Tensor, link: Tensor, tape: StackTape | CompiledTape, number: int
     ) -> tuple[Tensor, Tensor]:
+        ctx.set_materialize_grads(False)
         ctx.tape, ctx.number = tape, number
-        # Detached: the tape keeps the vector, and its history leads back to the tape, a cycle that nothing would free.
-        return tape.forward(logits, vector.detach()), link.clone()
+        # Saved here and not in the tape: its history leads back to the tape, a cycle that nothing would free.
+        ctx.save_for_backward(vector)
+        return tape.forward(logits, vector), link.clone()
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor, grad_link: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        return *ctx.tape.backward(ctx.number, grad), grad_link, None, None
+    def backward(ctx: Any, grad: Tensor | None, link: Tensor | None) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        (vector,) = ctx.saved_tensors
+        if grad is None:
+            grad = vector.new_zeros(len(vector), ctx.tape.shape.reading_size)
+        found = ctx.tape.backward(ctx.number, grad, vector, begins=link is None)
+        return *found, vector.new_zeros(()), None, None
 
 
 class GrowingStack:

@@ -35,11 +35,11 @@ class _Step:
     closed: Tensor
     pop_weight: Tensor
     pop_scale: Tensor
-    vector: Tensor
 
 
 def initial_state(bottom_vector: Tensor, batch: int, shape: StackShape) -> StackState:
-    """The stack that holds only the bottom vector [m], in configuration 0, for `batch` sequences."""
+    """The stack that holds only the bottom vector [m], in configuration 0, for `batch` sequences; float32 at least."""
+    bottom_vector = bottom_vector.to(torch.promote_types(bottom_vector.dtype, torch.float32))
     rows = bottom_vector.new_zeros(batch, shape.symbols, shape.states, shape.vector_size)
     rows[:, 0, 0] = bottom_vector
     log_alpha = bottom_vector.new_full((batch, shape.configurations), NEVER)
@@ -56,7 +56,7 @@ def advance(
     -> new row B x S x Q x m+k*A, log_alpha B x A, what the backward pass needs
     """
     states, symbols, m = shape
-    size, batch, k = shape.configurations, len(rows), rows.shape[2] // states
+    size, batch, k, width = shape.configurations, len(rows), rows.shape[2] // states, rows.shape[3]
     joint = log_alpha[:, :, None] + action_logits.clamp(min=NEVER)
     push, replace, pop = joint.split([size, size, states], 2)
 
@@ -67,7 +67,7 @@ def advance(
     log_total = keep_scale + total.log()
 
     # The newest row, one line for each configuration in the order (state, symbol): B x A x columns.
-    last = rows[:, :, (k - 1) * states :].transpose(1, 2).reshape(batch, size, -1)
+    last = rows[:, :, (k - 1) * states :].transpose(1, 2).reshape(batch, size, width)
     kept_scale = (keep_scale - log_total).exp()
     new = replace.transpose(1, 2) @ last
     if k > 1:
@@ -75,7 +75,7 @@ def advance(
         pop_scale = pop.amax(1)  # B x Q
         pop = (pop - pop_scale[:, None]).exp()
         popped = pop.transpose(1, 2) @ last[:, :, m:]  # B x Q' x (i, t, y)
-        popped = popped.view(batch, states, -1, symbols).permute(0, 3, 1, 2)  # B x S x Q' x (i, t)
+        popped = popped.view(batch, states, (k - 1) * states, symbols).permute(0, 3, 1, 2)  # B x S x Q' x (i, t)
         closed_total = popped.sum(-1).transpose(1, 2).reshape(batch, size)  # B x A, configurations after the pop
         possible = closed_total > torch.finfo(closed_total.dtype).tiny
         target_scale = pop_scale.repeat_interleave(symbols, 1)
@@ -85,7 +85,7 @@ def advance(
         pop_factor = pop_factor.view(batch, states, symbols).transpose(1, 2)[..., None]  # B x S x Q' x 1
         closed = popped * pop_factor
         uncovered = closed @ rows[:, :, : (k - 1) * states]  # B x S x Q' x columns
-        new = new * kept_scale[..., None] + uncovered.transpose(1, 2).reshape(batch, size, -1)
+        new = new * kept_scale[..., None] + uncovered.transpose(1, 2).reshape(batch, size, width)
     else:
         pop, pop_factor = torch.zeros_like(pop), rows.new_zeros(batch, symbols, states, 1)
         closed = rows.new_zeros(batch, symbols, states, 0)
@@ -95,13 +95,13 @@ def advance(
     new = torch.cat([new, pushed.transpose(1, 2)], 2)
 
     log_alpha = (log_total - log_total.logsumexp(1, keepdim=True)).clamp(min=NEVER)
-    kept = _Step(log_alpha.exp(), replaced, pushed, closed, pop, pop_factor, vector)
-    return new.view(batch, states, symbols, -1).transpose(1, 2), log_alpha, kept
+    kept = _Step(log_alpha.exp(), replaced, pushed, closed, pop, pop_factor)
+    return new.view(batch, states, symbols, width + size).transpose(1, 2), log_alpha, kept
 
 
 def weigh(top: Tensor, alpha: Tensor, shape: StackShape) -> Tensor:
     # B x S x Q x m, B x A -> B x A*m
-    vectors = top.transpose(1, 2).reshape(len(top), shape.configurations, -1)
+    vectors = top.transpose(1, 2).reshape(len(top), shape.configurations, top.shape[-1])
     return (vectors * alpha[..., None]).flatten(1)
 
 
@@ -118,8 +118,7 @@ class StackTape:
     steps: int
     shape: StackShape
     _kept: list[_Step] = field(default_factory=list)
-    _last: int = 0  # newest step whose gradient is known, 0 when no backward pass is under way
-    _next: int = 0  # step whose gradient is due next
+    _last: int = 0  # newest step of the backward pass under way, 0 before the first
     _carried: Tensor = field(init=False)  # gradient of the row before, as far as known
     _grad_log_alpha: Tensor = field(init=False)
 
@@ -160,16 +159,19 @@ class StackTape:
         width = self.shape.vector_size + count * self.shape.configurations
         return StackState(self._rows[:, :, : (count + 1) * self.shape.states, :width].clone(), self._log_alpha)
 
-    def backward(self, j: int, grad_reading: Tensor) -> tuple[Tensor, Tensor]:
-        """Gradient B x A*m of the reading of step j -> gradients of that step's logits and vector."""
-        with torch.autocast(grad_reading.device.type, enabled=False):
-            return self._backward(j, grad_reading)
+    def backward(self, j: int, grad_reading: Tensor, vector: Tensor, begins: bool) -> tuple[Tensor, Tensor]:
+        """Gradient B x A*m of the reading of step j and its vector -> gradients of that step's logits and vector.
 
-    def _backward(self, j: int, grad_reading: Tensor) -> tuple[Tensor, Tensor]:
+        begins: whether a backward pass begins here, with no gradient from later steps.
+        """
+        if begins:
+            self._begin_backward(j)
+        with torch.autocast(vector.device.type, enabled=False):
+            return self._backward(j, grad_reading, vector)
+
+    def _backward(self, j: int, grad_reading: Tensor, vector: Tensor) -> tuple[Tensor, Tensor]:
         states, symbols, m = self.shape
         size, batch = self.shape.configurations, self.batch
-        if j != self._next:  # a new backward pass begins here: steps after j have no gradient
-            self._begin_backward(j)
         kept = self._kept[j - 1]
         width = m + j * size
 
@@ -194,9 +196,8 @@ class StackTape:
         grad_past = grad_row[:, :, :past]
         last = self._by_configuration(j - 1, past)
         grad_replace = last @ grad_past.transpose(1, 2)  # B x A (from) x A (to)
-        grad_push = torch.einsum("bm,bcm->bc", kept.vector, grad_row[:, :, :m])[:, None] + grad_row[
-            :, :, past:
-        ].transpose(1, 2)
+        grad_push = torch.einsum("bm,bcm->bc", vector, grad_row[:, :, :m])[:, None]
+        grad_push = grad_push + grad_row[:, :, past:].transpose(1, 2)
         grad_vector = torch.einsum("bc,bcm->bm", kept.pushed.sum(1), grad_row[:, :, :m])
         grad_close = by_symbol[..., :past] @ self._rows[:, :, : (j - 1) * states, :past].transpose(2, 3)
         closed_sum = (grad_close * kept.closed).sum(-1).transpose(1, 2).reshape(batch, size)
@@ -216,14 +217,11 @@ class StackTape:
         grad_logits = torch.cat([grad_push, grad_replace, grad_pop], 2)
         self._grad_log_alpha = grad_logits.sum(2)
         self._carried = carried
-        self._next = j - 1
         return grad_logits, grad_vector
 
     def grad_bottom(self) -> Tensor:
-        """Gradient [B, m] of the bottom vector from all steps (the initial reading is apart)."""
+        """Gradient [B, m] of the bottom vector from the steps of a backward pass that went down to step 1."""
         states, _, m = self.shape
-        if not self._last:
-            return self.bottom_vector.new_zeros(self.batch, m)
         grad = self._carried[:, 0, :m].clone()
         if self._last >= 2:
             later = slice(2 * states, (self._last + 1) * states)

@@ -40,14 +40,18 @@ class StackShape(NamedTuple):
         return cls(states, rows // states, vectors.shape[-1])
 
 
-def check_steps(name: str, actions: Tensor, step_shape: tuple[int, ...], vectors: Tensor) -> None:
-    """ValueError unless `actions` is [B, n, *step_shape] and `vectors` [B, n, m] for the same B and n."""
+def check_steps(name: str, actions: Tensor, step_shape: tuple[int, ...], vectors: Tensor, mask: Tensor | None) -> None:
+    """ValueError unless `actions` is [B, n, *step_shape], `vectors` [B, n, m], both real, and `mask` [B, n] or None."""
     if vectors.dim() != 3 or actions.shape != (*vectors.shape[:2], *step_shape):
         wanted = ", ".join(map(str, step_shape))
         raise ValueError(
             f"{name} {list(actions.shape)} and pushed_vectors {list(vectors.shape)} do not fit: "
             f"wanted are [B, n, {wanted}] and [B, n, m]"
         )
+    if mask is not None and mask.shape != vectors.shape[:2]:
+        raise ValueError(f"mask {list(mask.shape)} does not fit: wanted is {list(vectors.shape[:2])}, [B, n]")
+    if not (actions.is_floating_point() and vectors.is_floating_point()):
+        raise ValueError(f"{name} and pushed_vectors are {actions.dtype} and {vectors.dtype}: wanted are real numbers")
 
 
 def sequence_lengths(vectors: Tensor, mask: Tensor | None) -> Tensor:

@@ -46,7 +46,7 @@ def superposition_stack(actions: Tensor, pushed_vectors: Tensor, mask: Tensor | 
     Raises ValueError if the shapes do not fit together. O(n^2 m) time and memory.
     """
     # B x n x 3, B x n x m -> B x n+1 x m
-    check_steps("actions", actions, (3,), pushed_vectors)
+    check_steps("actions", actions, (3,), pushed_vectors, mask)
     with torch.autocast(actions.device.type, enabled=False):
         dtype = torch.promote_types(actions.dtype, torch.float32)
         actions, vectors = actions.to(dtype), pushed_vectors.to(dtype)

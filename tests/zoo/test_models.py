@@ -218,7 +218,7 @@ def test_g10_twenty_new_words_after_a_prompt_of_fifteen(name: str) -> None:
 
 @every_model
 @pytest.mark.parametrize("tied", [True, False])
-def test_h01_h03_round_trip_is_exact(name: str, tied: bool, tmp_path: Path) -> None:
+def test_h01_h02_h03_round_trip_is_exact(name: str, tied: bool, tmp_path: Path) -> None:
     model = tiny(name, tie_word_embeddings=tied)
     ids = sentences(2, 7)
     model.save_pretrained(tmp_path)
@@ -286,12 +286,77 @@ def test_h10_weights_of_another_shape_fail_loudly(tmp_path: Path) -> None:
         zoo.load_model(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("file", "change", "message"),
+    [
+        ("config.json", lambda _: "{", "cannot be loaded"),
+        ("config.json", lambda _: "[]", "no zoo_name"),
+        ("config.json", lambda text: text.replace('"tf-nd"', '["tf-nd"]'), "unknown model"),
+        ("config.json", lambda text: text.replace('"hidden_size": 8', '"hidden_size": "8"'), "hidden_size"),
+        ("config.json", lambda text: text.replace('"hidden_size": 8', '"hidden_size": 16'), "do not fit"),
+        ("model.safetensors", lambda _: "", "cannot be loaded"),
+        ("tokenizer.json", lambda _: "{", "cannot be loaded"),
+    ],
+)
+def test_damaged_checkpoints_are_named(tmp_path: Path, file: str, change, message: str) -> None:
+    tiny("tf-nd").save_pretrained(tmp_path)
+    word_tokenizer(["a", "b"]).save_pretrained(tmp_path)
+    path = tmp_path / file
+    path.write_text(change("" if path.suffix == ".safetensors" else path.read_text()))
+    with pytest.raises(zoo.UserError, match=message) as error:
+        zoo.load_model(tmp_path)
+    assert str(tmp_path) in str(error.value) or message == "unknown model"
+
+
 def test_load_model_names_what_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(zoo.UserError, match="is no checkpoint"):
+        zoo.load_model("x" * 400)
     with pytest.raises(zoo.UserError, match=r"no config\.json"):
         zoo.load_model(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
     with pytest.raises(zoo.UserError, match="no checkpoint of this zoo"):
         zoo.load_model(tmp_path)
+
+
+@every_model
+def test_g01_a_reordered_cache_goes_on_with_the_reordered_histories(name: str) -> None:
+    model, ids = tiny(name).double(), sentences(4, 5)
+    order = torch.tensor([2, 0, 3, 3])
+    word = torch.tensor([[4], [5], [6], [7]])
+    with torch.no_grad():
+        cache = model(ids, use_cache=True).cache
+        cache.reorder_cache(order)
+        logits = model(word, cache=cache).logits
+        expected = model(torch.cat([ids[order], word], 1)).logits[:, -1:]
+        without = model(torch.cat([ids, word], 1)).logits[:, -1:]
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-12)
+    assert (expected - without)[..., 4:].abs().max() > 1e-6, "the histories must matter"
+
+
+@every_model
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_dtypes_run_and_generate(name: str, dtype: torch.dtype) -> None:
+    model, prompt = tiny(name).to(dtype), pad(sentences(2, 4), left=1)
+    logits = model(**prompt).logits
+    assert logits.dtype == dtype
+    assert logits[:, 1:, 4:].isfinite().all()
+    assert greedy(model, **prompt).equal(greedy(model, **prompt, use_cache=False)) or dtype != torch.float64
+
+
+@some_models
+def test_arguments_are_never_swallowed(name: str) -> None:
+    model, ids = tiny(name), sentences(1, 3)
+    output = model(ids, use_cache=True)
+    word = torch.tensor([[5]])
+    expected = model(torch.cat([ids, word], 1)).logits[:, -1:]
+    torch.testing.assert_close(model(word, past_key_values=output.cache).logits, expected, rtol=0, atol=1e-5)
+    assert model(ids, return_dict=False)[0].equal(model(ids).logits)
+    with pytest.raises(TypeError, match="atention_mask"):
+        model(ids, atention_mask=torch.ones_like(ids))
+    with pytest.raises(ValueError, match="at least <bos>"):
+        model(ids[:, :0])
+    with pytest.raises(ValueError, match="at least <bos>"):
+        model.generate(ids[:, :0])
 
 
 @some_models

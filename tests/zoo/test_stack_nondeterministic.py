@@ -8,13 +8,9 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
+from tests.zoo.forms import in_pytorch
 from tests.zoo.reference import all_runs
 from zoo.stack_nondeterministic import GrowingStack, StackShape, initial_state, nondeterministic_stack, reading, step
-
-FIXTURES = [
-    "q1s1", "q1s2_n80", "q2s2", "q2s2_masked", "q2s2_scale10", "q2s2_scale40", "q2s3_n40", "q3s3", "q3s3_scale10",
-    "q3s3_scale40",
-]  # fmt: skip
 
 
 def grown(logits: Tensor, vectors: Tensor, bottom: Tensor) -> Tensor:
@@ -22,6 +18,14 @@ def grown(logits: Tensor, vectors: Tensor, bottom: Tensor) -> Tensor:
     readings = [stack.reading]
     readings += [stack.step(logits[:, t], vectors[:, t]) for t in range(logits.shape[1])]
     return torch.stack(readings, 1)
+
+
+# Whole sequences and steps, compiled (where there is a compiler) and in PyTorch.
+FORMS = [nondeterministic_stack, in_pytorch(nondeterministic_stack), grown, in_pytorch(grown)]
+FIXTURES = [
+    "q1s1", "q1s2_n80", "q2s2", "q2s2_masked", "q2s2_scale10", "q2s2_scale40", "q2s3_n40", "q3s3", "q3s3_scale10",
+    "q3s3_scale40",
+]  # fmt: skip
 
 
 def stepped(logits: Tensor, vectors: Tensor, bottom: Tensor) -> Tensor:
@@ -54,7 +58,7 @@ def relative(a: Tensor, b: Tensor) -> float:
     return float(((a.detach().double() - b).abs() / (1 + b.abs())).max()) if a.numel() else 0.0
 
 
-@pytest.mark.parametrize("form", [nondeterministic_stack, grown])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("name", FIXTURES)
 def test_readings_and_gradients_equal_the_reference_numbers(shared: Path, name: str, dtype, form) -> None:
@@ -78,7 +82,7 @@ def test_step_form_equals_the_reference_numbers(shared: Path, name: str) -> None
     assert relative(stepped(known["logits"], known["vectors"], known["bottom_vector"]), known["readings"]) < 1e-9
 
 
-@pytest.mark.parametrize("form", [nondeterministic_stack, grown])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("states", "symbols", "n"), [(1, 1, 5), (1, 2, 5), (2, 1, 5), (2, 2, 3), (1, 3, 4), (3, 1, 3)])
 def test_n04_readings_and_gradients_equal_the_sum_over_all_runs(states: int, symbols: int, n: int, form) -> None:
     inputs = random_input(2, n, states, symbols, 2)
@@ -113,7 +117,7 @@ def test_short_sequences(n: int) -> None:
     torch.testing.assert_close(grads[2], gradients(grown(*inputs), inputs)[2])
 
 
-@pytest.mark.parametrize("form", [nondeterministic_stack, grown])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("scale", [1, 10, 40])
 def test_float32_is_finite_and_right_at_any_scale(form, scale: int) -> None:
     inputs = random_input(3, 25, 3, 3, 5, scale=scale)
@@ -221,3 +225,43 @@ def test_shapes_that_do_not_fit_are_named() -> None:
         nondeterministic_stack(logits, vectors, bottom[:2])
     with pytest.raises(ValueError, match="4 rows and 7 columns"):
         nondeterministic_stack(logits[..., :7], vectors, bottom)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_empty_batch(form) -> None:
+    inputs = random_input(0, 4, 2, 2, 3)
+    readings = form(*inputs)
+    assert readings.shape == (0, 5, 12)
+    assert [gradient.shape for gradient in gradients(readings, inputs)] == [tensor.shape for tensor in inputs]
+
+
+@pytest.mark.parametrize("form", [grown, in_pytorch(grown)])
+def test_each_backward_pass_begins_anew(form) -> None:
+    inputs = random_input(2, 6, 2, 2, 3)
+    readings = form(*inputs).unbind(1)
+    torch.autograd.grad(readings[5].sum(), inputs, retain_graph=True)
+    for last in (2, 1, 0):
+        found = torch.autograd.grad(readings[last].square().sum(), inputs, retain_graph=True, allow_unused=True)
+        whole = nondeterministic_stack(*inputs)[:, last]
+        wanted = torch.autograd.grad(whole.square().sum(), inputs)
+        for one, other in zip(found, wanted, strict=True):
+            torch.testing.assert_close(torch.zeros_like(other) if one is None else one, other)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_vectors_changed_after_the_forward_pass_are_noticed(form) -> None:
+    logits, vectors, bottom = random_input(1, 4, 2, 2, 3)
+    changed = vectors * 1
+    readings = form(logits, changed, bottom)
+    with torch.no_grad():
+        changed.mul_(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        readings.sum().backward()
+
+
+def test_masks_and_kinds_of_number_are_checked() -> None:
+    logits, vectors, bottom = random_input(2, 5, 2, 2, 3)
+    with pytest.raises(ValueError, match=r"mask \[2, 4\] does not fit: wanted is \[2, 5\]"):
+        nondeterministic_stack(logits, vectors, bottom, torch.ones(2, 4))
+    with pytest.raises(ValueError, match="wanted are real numbers"):
+        nondeterministic_stack(logits, torch.ones(2, 5, 3, dtype=torch.long), bottom)
