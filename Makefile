@@ -20,6 +20,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 DEMO_TRAINING := --task question_formation --max-examples 80000 --checkpoint-examples 20000 \
 	--batch-tokens 512 --learning-rate 0.002 --output
 
+# The models are small: more threads hardly help, and hinder where other programs run.
+demo: export OMP_NUM_THREADS = 1
 demo: $(VENV)/.installed
 	rm -rf $(DEMO)
 	$(BIN)/python scripts/train.py --model tf $(DEMO_TRAINING) $(DEMO)/tf
