@@ -399,9 +399,10 @@ def test_h10_compiled_models_save_plain_keys(name: str, tmp_path: Path) -> None:
 
 
 @every_model
-def test_bfloat16_autocast_is_finite(name: str) -> None:
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_n09_autocast_is_finite(name: str, dtype: torch.dtype) -> None:
     model, ids = tiny(name).train(), sentences(2, 6)
-    with torch.autocast("cpu", torch.bfloat16):
+    with torch.autocast("cpu", dtype):
         loss = model(ids, labels=ids).loss
     loss.backward()
     assert loss.isfinite()
