@@ -1,5 +1,7 @@
 """The simple RNN and the LSTM of seed 000 (equations 7 and 8), as whole sequences and step by step."""
 
+import contextlib
+
 import torch
 from torch import Tensor, nn
 
@@ -33,9 +35,12 @@ class Controller(nn.Module):
         weights = [tensor for w_in, w_hidden, bias in layers for tensor in (w_in, w_hidden, bias, none)]
         layer_first = [part.transpose(0, 1).contiguous() for part in state]
         settings = (weights, True, len(self.biases), self.dropout, self.training, False, True)
-        if self.is_lstm:
-            return torch.lstm(inputs, layer_first, *settings)[0]
-        return torch.rnn_tanh(inputs, layer_first[0], *settings)[0]
+        # The library's CPU kernel cannot be trained in half precision.
+        with torch.autocast("cpu", enabled=False) if inputs.device.type == "cpu" else contextlib.nullcontext():
+            inputs = inputs.to(none.dtype)
+            if self.is_lstm:
+                return torch.lstm(inputs, layer_first, *settings)[0]
+            return torch.rnn_tanh(inputs, layer_first[0], *settings)[0]
 
     def project(self, inputs: Tensor) -> Tensor:
         """What inputs [B, T, E'] (the first E' columns of its input) add to the first layer's sums: [B, T, gates]."""
