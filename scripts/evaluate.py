@@ -8,6 +8,7 @@ generalization set is scored with the outputs of the hierarchical and of the lin
 """
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -18,17 +19,28 @@ from tasks.evaluation.report import results_table
 from tasks.evaluation.rows import write_csv_rows, write_json_rows
 from tasks.evaluation.run_folder import read_run
 from tasks.evaluation.sets import SPLITS
+from tasks.files import explain
+from tasks.processes import leave_group
 from zoo.errors import UserError, unknown_name
+
+# Option, least, most.
+RANGES = (("limit", 1, 2**31), ("samples", 1, 100_000), ("batch_tokens", 1, 2**31), ("seed", 0, 2**32 - 1))
 
 
 def main() -> int:
-    """Exit status: 0, or 2 for bad input."""
+    """Exit status: 0, 2 (bad input) or 130 (interrupted)."""
     try:
         evaluate(parse_arguments())
     except UserError as error:
         if os.environ.get("RANK", "0") == "0":
             print(f"error: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        print(f"error: {explain(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; runs reported above are scored, the others are not.", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -66,14 +78,17 @@ def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
     for name in arguments.sets:
         if name not in SPLITS:
             raise unknown_name("set", name, SPLITS)
-    for name, least in (("limit", 1), ("samples", 1), ("batch_tokens", 1), ("seed", 0)):
+    for name, least, most in RANGES:
         value = getattr(arguments, name)
-        if value is not None and value < least:
-            raise UserError(f"--{name.replace('_', '-')} is {value}; allowed: {least} or more.")
+        if value is not None and not least <= value <= most:
+            raise UserError(f"--{name.replace('_', '-')} is {value}; allowed: {least} to {most}.")
     if arguments.output is not None and arguments.output.suffix not in (".json", ".csv"):
         raise UserError(f"--output is {arguments.output}; allowed: a name that ends in .json or .csv.")
     if arguments.output is not None and not arguments.output.parent.is_dir():
         raise UserError(f"--output is {arguments.output}, but {arguments.output.parent} is no folder; make it first.")
+    if arguments.output is not None:
+        with contextlib.suppress(FileNotFoundError):
+            arguments.output.lstat()  # raises for an impossible name, before anything is scored
     return EvaluationSettings(
         arguments.data,
         tuple(name for name in SPLITS if name in arguments.sets),
@@ -102,8 +117,9 @@ def evaluate(arguments: argparse.Namespace) -> None:
             write = write_csv_rows if arguments.output.suffix == ".csv" else write_json_rows
             write(arguments.output, collected)
             print(f"written: {arguments.output}")
+        state.wait_for_everyone()  # all leave the group of processes at about the same time
     finally:
-        state.destroy_process_group()
+        leave_group()
 
 
 if __name__ == "__main__":

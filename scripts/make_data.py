@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from tasks import load_task
-from tasks.transformation.cache import write_text
+from tasks.files import explain, write_text
 from tasks.transformation.files import SUFFIXES
 from zoo.errors import UserError
 
@@ -25,9 +25,15 @@ def main(argv: list[str] | None = None) -> None:
         sizes = parse_sizes(arguments.sizes)
         for path in write_sets(arguments.task, arguments.output, arguments.seed, sizes, arguments.force):
             print(path)
-    except (UserError, OSError) as error:
+    except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+    except OSError as error:
+        print(f"error: {explain(error)}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("interrupted; give the same command again.", file=sys.stderr)
+        sys.exit(130)
 
 
 def parse_sizes(text: str) -> dict[str, int]:
@@ -35,20 +41,33 @@ def parse_sizes(text: str) -> dict[str, int]:
     sizes = {}
     for part in filter(None, text.split(",")):
         split, _, size = part.strip().partition("=")
-        if not size.isdecimal():
-            raise UserError(f"--sizes {text!r}: {part!r} is not SPLIT=NUMBER; write e.g. train=1000,test=100.")
+        if split in sizes:
+            raise UserError(f"--sizes {text!r} has two numbers for {split}; leave one of them.")
+        if not size.isdecimal() or len(size) > 9:
+            raise UserError(
+                f"--sizes {text!r}: {part!r} is not SPLIT=NUMBER (at most 9 digits); write e.g. train=1000,test=100."
+            )
         sizes[split] = int(size)
     return sizes
 
 
 def write_sets(name: str, folder: Path, seed: int, sizes: dict[str, int], force: bool) -> list[Path]:
-    """Write one file a set and return their paths; UserError where one is there and `force` is not set."""
+    """Write one file a set and return their paths.
+
+    Raises UserError where one is there and `force` is not set, and where a file can never be.
+    """
     task = load_task(name)
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--output is {folder}, which is a file; give a folder.")
     paths = {split: folder / f"{name}.{suffix}" for split, suffix in SUFFIXES.items()}
     there = [str(path) for path in paths.values() if path.exists()]
     if there and not force:
         raise UserError(f"{', '.join(there)} would be written over; choose another --output or add --force.")
+    for path in paths.values():
+        if path.is_dir():
+            raise UserError(f"{path} is a folder, which is never written over; choose another --output.")
     data = task.load_data(seed=seed, sizes=sizes)
+    folder.mkdir(parents=True, exist_ok=True)
     for split, path in paths.items():
         write_text(path, "".join(f"{source}\t{target}\n" for source, target in data.sets[split]))
     return list(paths.values())

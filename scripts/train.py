@@ -7,6 +7,7 @@ By default the protocol of the task, until convergence. Ctrl-C saves; --resume g
 """
 
 import dataclasses
+import hashlib
 import importlib.util
 import os
 import shlex
@@ -16,11 +17,14 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import set_seed
+from accelerate.state import AcceleratorState
+from accelerate.utils import GradientAccumulationPlugin, set_seed
 from transformers import PreTrainedModel
 from transformers.utils import logging
 
 from tasks import load_task
+from tasks.files import explain
+from tasks.processes import leave_group
 from tasks.tokenization import word_tokenizer
 from tasks.training.arguments import TrainingArguments, parse_arguments
 from tasks.training.batches import Strings
@@ -35,21 +39,42 @@ from zoo.registry import get_entry
 
 
 def main() -> int:
-    """Exit status: 0, 1 (training diverged), 2 (bad input), 130 or 143 (interrupted, state saved)."""
+    """Exit status: 0, 1 (training diverged), 2 (bad input), 130 or 143 (interrupted)."""
     logging.disable_progress_bar()  # one for each file saved
+    try:
+        return run_and_report()
+    finally:
+        leave_group()  # here, where the model and errors that refer to it are gone
+
+
+def run_and_report() -> int:
     try:
         train(parse_arguments(__doc__))
     except UserError as error:
         report(f"error: {error}")
         return 2
+    except OSError as error:
+        print(f"error: {explain(error)}", file=sys.stderr)  # of whichever process: it may be the only one
+        return 2
     except Diverged as error:
         report(f"error: {error}")
         return 1
     except Interrupted as interruption:
-        command = shlex.join(argument for argument in sys.argv if argument != "--resume")
-        report(f"{interruption}; state saved. To go on: python {command} --resume")
+        state = AcceleratorState()
+        report(f"{interruption}; state saved. To go on: {resuming(state.num_processes, state.mixed_precision)}")
         return 128 + interruption.number
+    except KeyboardInterrupt:
+        report("interrupted outside training, nothing new saved; give the same command again.")
+        return 130
     return 0
+
+
+def resuming(processes: int, mixed_precision: str) -> str:
+    """The command line that goes on with this run."""
+    precision = [] if mixed_precision == "no" else [f"ACCELERATE_MIXED_PRECISION={mixed_precision}"]
+    launcher = ["python"] if processes == 1 else ["torchrun", "--nproc_per_node", str(processes)]
+    arguments = [argument for argument in sys.argv if argument != "--resume"]
+    return shlex.join([*precision, *launcher, *arguments, "--resume"])
 
 
 def report(message: str) -> None:
@@ -77,6 +102,10 @@ def train(arguments: TrainingArguments) -> None:
     accelerator = start_accelerator(arguments)
 
     try:
+        largest = 2**32 - accelerator.num_processes  # process p draws with seed + p
+        if arguments.seed > largest:
+            raise UserError(f"--seed is {arguments.seed}; allowed: 0 to {largest}.")
+
         # Data
         sizes = {"train": arguments.train_size, "validation": arguments.validation_size}
         with accelerator.main_process_first():  # the others find the generated data in the cache
@@ -106,7 +135,7 @@ def train(arguments: TrainingArguments) -> None:
             "label": entry.label,
             "family": task.family,
             "data": data.description,
-            "data_digest": training.digest(),
+            "data_digest": hashlib.sha256(f"{training.digest()} {validation.digest()}".encode()).hexdigest(),
         }
         folder.check(settings, resume=arguments.resume)
         run = Run(model, tokenizer, training, validation, protocol, budget, folder)
@@ -121,17 +150,26 @@ def train(arguments: TrainingArguments) -> None:
         summary = trainer.train()
         accelerator.print(f"{arguments.output}: {summary['examples']:,} examples, {summary['reason']}")
     finally:
-        accelerator.end_training()
+        for tracker in accelerator.trackers:
+            tracker.finish()
 
 
 def start_accelerator(arguments: TrainingArguments) -> Accelerator:
     if arguments.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise UserError("--tensorboard needs the package tensorboard: pip install 'syntax-zoo[track]'.")
-    accelerator = Accelerator(
-        cpu=not torch.accelerator.is_available(),
-        log_with="tensorboard" if arguments.tensorboard else None,
-        project_dir=arguments.output,
-    )
+    processors = os.cpu_count() or 1
+    if arguments.threads is not None and arguments.threads > processors:
+        raise UserError(f"--threads is {arguments.threads}; allowed: 1 to {processors}, the CPUs of this machine.")
+    try:
+        accelerator = Accelerator(
+            cpu=not torch.accelerator.is_available(),
+            log_with="tensorboard" if arguments.tensorboard else None,
+            project_dir=arguments.output,
+            # Else a setting of `accelerate launch` would scale the loss.
+            gradient_accumulation_plugin=GradientAccumulationPlugin(num_steps=1),
+        )
+    except ValueError as error:  # such as a --mixed_precision of `accelerate launch` that this machine lacks
+        raise UserError(f"accelerate does not start: {error}") from None
     if arguments.threads is not None:
         torch.set_num_threads(arguments.threads)
     return accelerator
@@ -145,6 +183,7 @@ def describe(
         **dataclasses.asdict(arguments),
         **dataclasses.asdict(protocol),
         "processes": accelerator.num_processes,
+        "mixed_precision": accelerator.mixed_precision,
         "threads": torch.get_num_threads(),
         "parameter_count": sum(parameter.numel() for parameter in model.parameters()),
         "code_version": code_version(),

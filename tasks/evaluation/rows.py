@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.training.checkpoints import write_text
+from tasks.files import write_text
 from zoo.errors import UserError
 
 
@@ -66,7 +66,7 @@ def read_rows(path: Path) -> list[Row]:
     try:
         text = path.read_text(encoding="utf-8")
         records = list(csv.DictReader(io.StringIO(text))) if path.suffix == ".csv" else json.loads(text)
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise UserError(f"cannot read rows from {path}: {error}.") from None
     if not isinstance(records, list):
         raise UserError(

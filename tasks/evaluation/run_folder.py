@@ -1,11 +1,11 @@
 """What evaluation reads of a finished run."""
 
 import dataclasses
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.files import read_object
 from tasks.training.schedule import protocol_for
 from zoo import get_entry
 from zoo.errors import UserError
@@ -36,6 +36,8 @@ class FinishedRun:
         changes += [f"{name}={arguments[name]}" for name in protocol if arguments[name] != protocol[name]]
         if arguments["processes"] != 1:
             changes.append(f"processes={arguments['processes']}")
+        if arguments.get("mixed_precision", "no") != "no":
+            changes.append(f"mixed_precision={arguments['mixed_precision']}")
         return ", ".join(changes)
 
 
@@ -51,16 +53,7 @@ def read_run(folder: Path) -> FinishedRun:
     if not (folder / "best" / "progress.json").is_file():
         raise UserError(f"{folder} has no best checkpoint: no validation cross-entropy was finite. Train it again.")
     arguments, progress, finished = (
-        _read_json(folder / name) for name in ("arguments.json", "best/progress.json", "finished.json")
+        read_object(folder / name, "Train this run again.")
+        for name in ("arguments.json", "best/progress.json", "finished.json")
     )
     return FinishedRun(folder, arguments, progress, finished)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{path} is damaged: {error}. Train this run again.") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is damaged: it holds no JSON object. Train this run again.")
-    return content

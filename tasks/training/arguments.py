@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,8 +98,9 @@ class TrainingArguments:
             least = 0 if item.name in ("seed", "data_seed", "save_minutes") else None
             if isinstance(value, bool) or not isinstance(value, int | float):
                 continue
-            if not (value > 0 or value == least):
+            if not (0 < value < math.inf or value == least):
                 allowed = "0 or more" if least == 0 else "more than 0"
+                allowed += ", not inf" if value == math.inf else ""
                 raise UserError(f"{flag_of(item)} is {value}; allowed: {allowed}.")
 
     def configuration(self) -> dict[str, Any]:

@@ -16,22 +16,29 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from accelerate import Accelerator
+from accelerate.utils import gather_object, load
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from tasks.files import read_object, write_json, write_text
 from tasks.training.arguments import flag
 from tasks.training.schedule import Plateau
 from zoo.errors import UserError
 
-# What a resumed run may change: budgets, where it runs, how it reports. All else would make it another run.
+# What a resumed run may change: budgets, where it runs, how it reports, where the same data lie. All else would make it
+# another run.
 FREE = {"output", "resume", "threads", "save_minutes", "tensorboard", "code_version", "versions"}
-FREE |= {"max_examples", "max_minutes", "max_epochs"}
+FREE |= {"max_examples", "max_minutes", "max_epochs", "data_dir", "data"}
+
+# Temporary names: of folders here, of files in `write_text`.
+LEFTOVER = r"\.(state|(best|last)(\.old)?|[0-9a-f]{32})\.tmp"
 
 
 @dataclass
@@ -54,17 +61,6 @@ class Progress:
     def at_checkpoint(self) -> bool:
         """Whether nothing was trained since the last checkpoint."""
         return self.record.get("step") == self.step
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file that is either the old one or the whole new one, never a part."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-
-
-def write_json(path: Path, value: Any) -> None:
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def parameter_digest(model: nn.Module) -> str:
@@ -94,9 +90,14 @@ class RunFolder:
             return
         if not file.exists():
             raise UserError(f"{self.path} holds no run to resume. Leave out --resume to start one there.")
-        recorded = json.loads(file.read_text(encoding="utf-8"))
+        recorded = read_object(file, "Put a copy of it back, or choose another --output.")
         for name, value in arguments.items():
             if name not in FREE and recorded.get(name) != value:
+                if name == "data_digest":
+                    raise UserError(
+                        f"{self.path} holds a run on other training or validation lines. Give the data that it began "
+                        "with, or another --output."
+                    )
                 raise UserError(
                     f"{self.path} holds another run: {flag(name)} was {recorded.get(name)!r} there and is "
                     f"{value!r} now. Give the same arguments (only budgets may differ), or another --output."
@@ -107,6 +108,7 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{self.path} cannot be made: {error.strerror}. Choose another --output.") from None
+        self._remove_leftovers()
         write_json(self.path / "arguments.json", arguments)
 
     def latest_state(self) -> Path | None:
@@ -130,9 +132,22 @@ class RunFolder:
         accelerator.wait_for_everyone()  # so that none ends, and ends the others, before the state is there
 
     def load_state(self, accelerator: Accelerator, state: Path) -> Progress:
-        accelerator.load_state(str(state))
-        values = json.loads((state / "progress.json").read_text(encoding="utf-8"))
-        return Progress(plateau=Plateau(**values.pop("plateau")), **values)
+        """Raises UserError, on every process, if a file of the state is missing or damaged for one of them."""
+        problem, progress = None, None
+        try:
+            accelerator.load_state(str(state))
+            load(state / f"random_states_{accelerator.process_index}.pkl")  # accelerate passes over a damaged one
+            values = json.loads((state / "progress.json").read_text(encoding="utf-8"))
+            progress = Progress(plateau=Plateau(**values.pop("plateau")), **values)
+        except Exception as error:  # each kind of file has its own kinds
+            problem = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        problems = [text for text in gather_object([problem]) if text is not None]
+        if problems or progress is None:
+            raise UserError(
+                f"{state} cannot be read: {problems[0]}. If it is damaged, put a copy of it back, or remove it: "
+                "--resume then begins the run anew."
+            )
+        return progress
 
     def publish(self, record: dict[str, Any], model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> None:
         """Writes a checkpoint to log.jsonl, last/ and, if it is the best so far, best/. May be repeated."""
@@ -149,12 +164,17 @@ class RunFolder:
     def reopen(self) -> None:
         """The run goes on: it is no longer finished, and what a kill left behind is of no use."""
         (self.path / "finished.json").unlink(missing_ok=True)
-        for leftover in self.path.glob(".*.tmp"):
-            shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+        self._remove_leftovers()
         self._remove_states_before(self.latest_state())
 
+    def _remove_leftovers(self) -> None:
+        for leftover in self.path.glob(".*.tmp"):
+            if re.fullmatch(LEFTOVER, leftover.name):
+                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+
     def _states(self) -> set[Path]:
-        return set(self.path.glob("state-*"))
+        named = {path for path in self.path.glob("state-*") if path.name.removeprefix("state-").isdecimal()}
+        return {path for path in named if path.is_dir()}
 
     def _remove_states_before(self, latest: Path | None) -> None:
         for older in self._states() - {latest}:

@@ -206,6 +206,7 @@ class Trainer:
         }
         if self.accelerator.is_main_process:
             self.run.folder.finish(summary)
+        self.accelerator.wait_for_everyone()  # all leave the group of processes at about the same time
         return summary
 
     def _diverged(self, batches: list[np.ndarray], loss: float, norm: float) -> Diverged:

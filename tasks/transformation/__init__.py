@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zoo.errors import unknown_name
+from zoo.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
     from tasks.transformation.task import TransformationTask
@@ -24,7 +24,7 @@ class Entry:
     rules: `module:Class` in this package, built as Class(grammar, **settings, **the caller's options).
     tags: the word that asks for a copy and the word that asks for the transformation.
     partial: how partial accuracy is found, exactly from the first word's distribution or from sampled outputs.
-    options: what a caller of `load_task` may set, with its default.
+    options: what a caller of `load_task` may set, with its default; each is on (True) or off (False).
     """
 
     label: str
@@ -32,7 +32,7 @@ class Entry:
     tags: tuple[str, str]
     partial: str
     settings: dict[str, Any] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, bool] = field(default_factory=dict)
 
 
 _ENGLISH_QUESTION = {"clause_starts": ("who", "that"), "auxiliaries": ("AUX.sg", "AUX.pl")}
@@ -75,16 +75,23 @@ ENTRIES = {
 TASKS = tuple(ENTRIES)
 
 
-@functools.cache
 def load_task(name: str, **options: Any) -> "TransformationTask":
-    """The task called `name`; UserError for an option that it has not."""
+    """The task called `name`; UserError for an option that it has not, or that is neither True nor False."""
+    known = ENTRIES[name].options
+    for option, value in options.items():
+        if option not in known:
+            raise unknown_name(f"option of {name}", option, known or ["none"])
+        if not isinstance(value, bool):
+            raise UserError(f"the option {option} of {name} is {value!r}; allowed: True, False.")
+    return _load_task(name, **options)
+
+
+@functools.cache
+def _load_task(name: str, **options: bool) -> "TransformationTask":
     from tasks.transformation.grammar import load_grammar
     from tasks.transformation.task import TransformationTask
 
     entry = ENTRIES[name]
-    for option in options:
-        if option not in entry.options:
-            raise unknown_name(f"option of {name}", option, entry.options or ["none"])
     module, _, rules = entry.rules.partition(":")
     grammar = load_grammar(GRAMMARS / f"{name}.grammar")
     build = getattr(import_module(f"{__name__}.{module}"), rules)

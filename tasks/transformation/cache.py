@@ -3,11 +3,12 @@
 import hashlib
 import json
 import os
-import uuid
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from tasks.files import write_text
 
 VARIABLE = "SYNTAX_ZOO_CACHE"
 
@@ -31,6 +32,7 @@ def cached_lines(name: str, key: Any, count: int, build: Callable[[], list[str]]
         lines = build()
         body = "\n".join(lines)
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, f"{digest} {_checksum(body)}\n{body}")
         except OSError as error:
             warnings.warn(
@@ -38,19 +40,6 @@ def cached_lines(name: str, key: Any, count: int, build: Callable[[], list[str]]
                 stacklevel=2,
             )
     return lines
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a whole file or nothing: under a temporary name beside it, then renamed. Makes the folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _read(path: Path, digest: str, count: int) -> list[str] | None:

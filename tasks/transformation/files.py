@@ -21,6 +21,8 @@ def find_files(folder: Path) -> dict[str, Path]:
         raise UserError(f"{folder} is no folder; give one that holds {_wanted()}.")
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):  # such as ._x.dev, which macOS leaves beside x.dev
+            continue
         split = _split_of(path)
         if split and path.is_file():
             found.setdefault(split, []).append(path)
@@ -74,7 +76,7 @@ def _json_pair(line: str, where: str) -> tuple[str, str]:
     try:
         row = json.loads(line)
         source, target = row["source"], row["target"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         source = None
     if not isinstance(source, str) or not isinstance(target, str):
         raise UserError(f'{where}: no JSON object with texts "source" and "target": {line[:80]!r}.')

@@ -1,5 +1,6 @@
 """A transformation task: its rules on lines of text, its gold trees, its data."""
 
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -68,17 +69,24 @@ class TransformationTask:
         return self.entry.tags[1:]
 
     @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.words)
+
+    @cached_property
     def words(self) -> list[str]:
         """All word types of sources and targets, tags included, sorted."""
         lists = self.grammar.reachable_lists(["S", "target"])
         return sorted({word for words in lists.values() for word in words} | set(self.entry.tags))
 
     def hierarchical(self, source: str) -> str:
-        """The output of the hierarchical rule. Raises UserError for a line that is no source of the task."""
+        """The output of the hierarchical rule, which may apply to more than the task's sentences.
+
+        Raises UserError for a line without a tag, with a word outside the vocabulary, or out of the rule's reach.
+        """
         return self._apply(self.rules.hierarchical, source)
 
     def linear(self, source: str) -> str:
-        """The output of the linear rule. Raises UserError for a line that is no source of the task."""
+        """The output of the linear rule, under the same conditions as `hierarchical`."""
         return self._apply(self.rules.linear, source)
 
     def partial_match(self, output: str, reference: str) -> bool:
@@ -110,12 +118,14 @@ class TransformationTask:
     def sample(self, split: str, count: int, seed: int) -> list[Example]:
         """The first `count` lines of a generated set of the corpus of (task, seed), which has `SIZES` lines.
 
-        Raises UserError for an unknown split or a count outside 1 ... size.
+        Raises UserError for an unknown split, a count outside 1 ... size, and a seed that is no whole number from 0.
         """
         _check_splits([split])
-        if not 1 <= count <= SIZES[split]:
+        _check_whole("seed", seed, 0)
+        _check_whole("count", count, 1)
+        if count > SIZES[split]:
             raise UserError(
-                f"count {count} is outside 1 ... {SIZES[split]:,}, the size of the {split} set; for larger sets use"
+                f"count {count} is more than {SIZES[split]:,}, the size of the {split} set; for larger sets use"
                 " load_data with sizes."
             )
         if split == "train":  # drawn first, so that nothing else needs to be
@@ -136,14 +146,15 @@ class TransformationTask:
         seed: of generated sets.
         sizes: lines by split; a smaller set is the beginning of the full one, a larger one is drawn to its size.
         splits: sets wanted, all by default.
-        Raises UserError for unknown splits, sizes below 1 or above a file's, and all that is wrong in a file.
+        Raises UserError for unknown splits, a seed or a size that is no whole number or too small, a size above a
+        file's, and all that is wrong in a file.
         """
         sizes = dict(sizes or {})
         wanted = list(SIZES) if splits is None else list(splits)
         _check_splits([*wanted, *sizes])
+        _check_whole("seed", seed, 0)
         for split, size in sizes.items():
-            if size < 1:
-                raise UserError(f"size {size} of the {split} set is less than 1; leave the set out or ask for a line.")
+            _check_whole(f"size of the {split} set", size, 1)
         if data_dir is None:
             drawn = {split: max(size, sizes.get(split, 0)) for split, size in SIZES.items()}
             sets = corpus.load_sets(self, seed, drawn)
@@ -182,12 +193,12 @@ class TransformationTask:
 
     def _read(self, path: Path) -> list[tuple[Example, str]]:
         """Examples of a published file, and their targets as they stand there."""
-        known, rows = frozenset(self.words), []
+        rows = []
         for number, source, target in read_pairs(path):
             where = f"{path}, line {number}"
             for word in f"{source} {target}".split():
-                if word not in known:
-                    raise UserError(f"{where}: {unknown_word(word, known)}")
+                if word not in self._known:
+                    raise UserError(f"{where}: {unknown_word(word, self._known)}")
             base, _, tag = source.rpartition(" ")
             if tag not in self.entry.tags or not base:
                 raise UserError(
@@ -202,6 +213,9 @@ class TransformationTask:
         tags = self.entry.tags
         if not words or words[-1] not in tags:
             raise UserError(f"{source!r} lacks a tag; the last word of a source is {' or '.join(tags)}.")
+        for word in words:
+            if word not in self._known:
+                raise unknown_word(word, self._known)
         *sentence, tag = words
         if tag == tags[0]:
             return " ".join(sentence)
@@ -217,6 +231,11 @@ class TransformationTask:
 
 def _words(line: str) -> list[str]:
     return unicodedata.normalize("NFC", line).split()
+
+
+def _check_whole(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= sys.maxsize:
+        raise UserError(f"{name} is {value!r}; allowed: a whole number, {least} or more.")
 
 
 def _check_splits(splits: Iterable[str]) -> None:

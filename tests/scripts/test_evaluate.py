@@ -252,6 +252,9 @@ def damage(run, case, data):
     if case == "damaged":
         (run / "finished.json").write_text('{"reason"')
         return [], "finished.json is damaged"
+    if case == "deep":
+        (run / "finished.json").write_text("[" * 100_000)
+        return [], "finished.json is damaged"
     if case == "another model":
         text = (run / "arguments.json").read_text()
         (run / "arguments.json").write_text(text.replace('"model": "tf"', '"model": "tf-nd"'))
@@ -266,11 +269,16 @@ def damage(run, case, data):
         "output": (["--output", "rows.txt"], "ends in .json or .csv"),
         "output folder": (["--output", data / "nowhere" / "rows.csv"], "is no folder"),
         "batch": (["--batch-tokens", "5"], "--batch-tokens is 5"),
+        "huge batch": (["--batch-tokens", f"1{'0' * 25}"], "--batch-tokens is 1000"),
+        "huge samples": (["--samples", f"1{'0' * 25}"], "--samples is 1000"),
+        "long output": (["--output", f"{'x' * 300}.csv"], "File name too long. Check the path"),
+        "long data": (["--data", "x" * 300], "File name too long. Check the path"),
     }[case]
 
 
 CASES = ["no run", "unfinished", "no checkpoint", "damaged", "another model", "data of another task", "no data"]
 CASES += ["unknown set", "limit", "samples", "output", "output folder", "batch"]
+CASES += ["huge batch", "huge samples", "long output", "long data", "deep"]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -283,6 +291,21 @@ def test_bad_input_is_one_error_and_nothing_is_written(case, evaluate, questions
     assert len(errors) == 1
     assert message in errors[0]
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_long_name_of_the_output_is_refused_before_anything_is_scored(evaluate, questions, capsys, monkeypatch):
+    monkeypatch.setattr("tasks.evaluation.evaluation.load_model", None)
+    assert evaluate(questions[0], "--output", f"{'x' * 300}.csv") == 2
+    assert "File name too long" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_a_line_and_status_130(evaluate, questions, capsys, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tasks.evaluation.evaluation.load_model", interrupt)
+    assert evaluate(questions[0]) == 130
+    assert capsys.readouterr().err.startswith("interrupted")
 
 
 def test_the_command_line_runs_from_anywhere(questions, tmp_path):

@@ -2,6 +2,9 @@ import importlib.util
 import json
 import os
 import random
+import runpy
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from accelerate.state import AcceleratorState
 
 from tasks.training.checkpoints import parameter_digest
 from zoo import load_model
@@ -21,6 +25,22 @@ TINY += ["--validation-size", "50", "--batch-tokens", "512", "--checkpoint-examp
 BUDGET = ["--max-examples", "1000"]
 
 
+# The script, which says how many wrapped models there are when it leaves the group of processes: a group that such a
+# model outlives may hang, once in many times.
+WATCHED = """
+import gc, runpy, sys, torch
+
+def watched(*arguments):
+    wrapped = [thing for thing in gc.get_objects() if type(thing) is torch.nn.parallel.DistributedDataParallel]
+    print("wrapped models at the end:", len(wrapped), flush=True)
+    leave(*arguments)
+
+leave, torch.distributed.destroy_process_group = torch.distributed.destroy_process_group, watched
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def path_for_processes():
     with pytest.MonkeyPatch.context() as patch:
@@ -29,16 +49,21 @@ def path_for_processes():
 
 
 @pytest.fixture(scope="module")
-def train():
-    """Runs the script's main in this process and returns its exit status."""
+def script():
     spec = importlib.util.spec_from_file_location("train_script", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def train(script):
+    """Runs the script's main in this process and returns its exit status."""
 
     def run(*arguments):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", ["scripts/train.py", *map(str, arguments)])
-            return module.main()
+            return script.main()
 
     return run
 
@@ -143,14 +168,27 @@ def test_a_signal_saves_the_state_and_says_how_to_go_on(train, finished, tmp_pat
 
 
 @pytest.mark.slow
-def test_two_processes_train_and_another_number_cannot_resume(train, tmp_path, capsys):
-    folder = tmp_path / "run"
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    command = [*torchrun, SCRIPT, *TINY, *BUDGET, "--output", folder]
-    result = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=200)
+def test_two_processes_train_go_on_as_they_say_and_another_number_cannot_resume(train, tmp_path, capsys):
+    folder, watched = tmp_path / "run", tmp_path / "watched.py"
+    watched.write_text(WATCHED)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command = [*torchrun, "--nproc_per_node", "2", watched, SCRIPT, *TINY, "--output", folder]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([*map(str, command)], **pipes)
+    wait_for((folder / "log.jsonl").exists, process)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert output.count("wrapped models at the end: 0") == 2
+    assert not (folder / "finished.json").exists()
+    (line,) = [line for line in errors.splitlines() if "To go on: " in line]
+    first, *rest = shlex.split(line.partition("To go on: ")[2])
+    rest.insert(rest.index(str(SCRIPT)), str(watched))
+    assert first == "torchrun"
+    result = subprocess.run([*torchrun, *rest, "--max-epochs", "20"], **pipes, timeout=200)
     assert result.returncode == 0, result.stderr[-3000:]
+    assert result.stdout.count("wrapped models at the end: 0") == 2
     assert read(folder, "arguments.json")["processes"] == 2
-    assert len(log_of(folder)) == 5
+    assert read(folder)["reason"] in ("max_epochs", "converged")
     assert load_model(folder / "best")[0].config.zoo_name == "tf"
     capsys.readouterr()
     assert train(*TINY, *BUDGET, "--output", folder, "--resume") == 2
@@ -193,6 +231,14 @@ def test_resuming_another_run_names_the_argument(train, finished, capsys, change
         (["--batch-tokens", "9"], "--batch-tokens is 9"),
         (["--max-minutes", "0"], "--max-minutes is 0"),
         (["--resume"], "holds no run to resume"),
+        (["--set", "vocab_size=9"], "vocab_size"),
+        (["--seed", "4294967296"], "--seed is 4294967296; allowed: 0 to 4294967295"),
+        (["--seed", f"1{'0' * 25}"], "allowed: 0 to 4294967295"),
+        (["--train-size", f"1{'0' * 25}"], "size of the train set is 1000"),
+        (["--threads", "1000000000"], "--threads is 1000000000; allowed: 1 to"),
+        (["--learning-rate", "inf"], "--learning-rate is inf"),
+        (["--output", "x" * 300], "File name too long. Check the path"),
+        (["--data", "x" * 300], "File name too long. Check the path"),
         (["--output", __file__], "is not an empty folder"),
         (["--output", __file__ + "/run"], "cannot be made"),
     ],
@@ -205,6 +251,77 @@ def test_bad_input_is_one_error_and_nothing_is_written(train, tmp_path, capsys, 
     assert printed.count("\n") == 1
     assert message in printed
     assert not folder.exists()
+
+
+def test_ctrl_c_before_training_is_a_line_and_status_130(train, tmp_path, capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tasks.transformation.corpus.load_sets", interrupt)
+    assert train(*TINY, *BUDGET, "--output", tmp_path / "run") == 130
+    printed = capsys.readouterr().err
+    assert printed.startswith("interrupted")
+    assert printed.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.fixture
+def half_precision(monkeypatch):
+    """As `accelerate launch --mixed_precision bf16` sets it, until the fixture's value is called."""
+
+    def undo():
+        monkeypatch.undo()
+        AcceleratorState._reset_state(reset_partial_state=True)
+
+    AcceleratorState._reset_state(reset_partial_state=True)
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    yield undo
+    undo()
+
+
+def test_the_precision_of_the_launcher_is_recorded_and_kept(train, half_precision, tmp_path, capsys):
+    short = [*TINY, "--output", tmp_path / "run", "--max-examples"]
+    assert train(*short, 50) == 0
+    assert read(tmp_path / "run", "arguments.json")["mixed_precision"] == "bf16"
+    half_precision()
+    assert train(*short, 100, "--resume") == 2
+    assert "mixed precision was 'bf16' there and is 'no' now" in capsys.readouterr().err
+
+
+def test_an_accumulation_of_the_launcher_changes_nothing(train, finished, tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCELERATE_GRADIENT_ACCUMULATION_STEPS", "2")
+    assert train(*TINY, *BUDGET, "--output", tmp_path / "run") == 0
+    assert read(tmp_path / "run")["digest"] == read(finished)["digest"]
+
+
+@pytest.mark.parametrize(
+    ("processes", "precision", "start"),
+    [
+        (1, "no", "python"),
+        (2, "no", "torchrun --nproc_per_node 2"),
+        (1, "bf16", "ACCELERATE_MIXED_PRECISION=bf16 python"),
+    ],
+)
+def test_the_command_that_goes_on_is_one_that_is_accepted(script, monkeypatch, processes, precision, start):
+    monkeypatch.setattr(sys, "argv", ["scripts/train.py", "--set", "a=[1, 2]", "--resume", "--seed", "3"])
+    assert script.resuming(processes, precision) == f"{start} scripts/train.py --set 'a=[1, 2]' --seed 3 --resume"
+
+
+def test_the_same_data_elsewhere_are_the_same_run_and_others_are_not(train, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_data = ["--task", "question_formation", "--output", "data", "--sizes", "train=300,validation=60"]
+    runpy.run_path(ROOT / "scripts" / "make_data.py")["main"](make_data)
+    short = [*TINY, "--output", "run", "--max-examples"]
+    assert train(*short, 50, "--data", "data") == 0
+    for name in ("copy", "other"):
+        shutil.copytree("data", name)
+    for number, spelling in enumerate(["data/", tmp_path / "data", "copy"]):
+        assert train(*short, 100 + 50 * number, "--data", spelling, "--resume") == 0
+    lines = Path("other/question_formation.dev").read_text().splitlines(keepends=True)
+    Path("other/question_formation.dev").write_text("".join(lines[1:]))
+    capsys.readouterr()
+    assert train(*short, 300, "--data", "other", "--resume") == 2
+    assert "holds a run on other training or validation lines" in capsys.readouterr().err
 
 
 def test_a_diverging_run_ends_with_status_1(train, tmp_path, capsys):

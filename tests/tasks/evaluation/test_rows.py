@@ -30,6 +30,7 @@ def test_json_rows_have_the_documented_columns(tmp_path):
     ("name", "text", "message"),
     [
         ("a.json", "{", "cannot read rows"),
+        ("a.json", "[" * 100_000, "cannot read rows"),
         ("a.json", "{}", "holds no list of rows"),
         ("a.json", "[3]", "row 1: not a row"),
         ("a.json", '[{"run": "x"}]', "row 1: without model, label"),

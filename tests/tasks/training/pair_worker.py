@@ -16,6 +16,7 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from tiny_run import TOKENIZER, pairs, record_gradients, tiny_model, tiny_trainer
 
+from tasks.processes import leave_group
 from tasks.training import loop
 from tasks.training.batches import Strings
 from tasks.training.objective import summed_cross_entropy, validation_cross_entropy
@@ -145,7 +146,7 @@ def main(folder):
         results[check.__name__] = gather_object([check(folder / check.__name__)])
     if accelerator.is_main_process:
         (folder / "results.json").write_text(json.dumps(results))
-    accelerator.end_training()
+    leave_group()
 
 
 if __name__ == "__main__":

@@ -28,7 +28,11 @@ def test_a_malformed_set_option_is_named(text):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--learning-rate", "0"), ("--train-size", "-1"), ("--save-minutes", "-1"), ("--batch-tokens", "0")],
+    [
+        *(("--learning-rate", "0"), ("--train-size", "-1"), ("--save-minutes", "-1"), ("--batch-tokens", "0")),
+        *((option, "inf") for option in ("--learning-rate", "--save-minutes", "--max-minutes")),
+        *((option, "nan") for option in ("--learning-rate", "--save-minutes", "--max-minutes")),
+    ],
 )
 def test_a_value_out_of_range_is_named_with_its_option(option, value):
     with pytest.raises(UserError, match=f"{option} is {value}"):

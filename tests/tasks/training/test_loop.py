@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import shutil
 import signal
 
 import pytest
@@ -213,6 +214,38 @@ def test_a_folder_that_holds_a_run_or_anything_else_is_refused(tmp_path):
     with pytest.raises(UserError, match="holds no run to resume"):
         tiny_trainer(tmp_path / "new", resume=True)
     assert not (tmp_path / "new").exists()
+
+
+def test_names_like_those_of_states_are_left_alone(tmp_path):
+    tiny_trainer(tmp_path, budget=Budget(max_examples=20)).train()
+    (tmp_path / "state-backup").mkdir()
+    for name in ("state-notes.txt", "state-000099", ".mine.tmp"):
+        (tmp_path / name).write_text("mine")
+    tiny_trainer(tmp_path, budget=Budget(max_examples=30), resume=True).train()
+    names = {path.name for path in tmp_path.glob("*state*")} | {path.name for path in tmp_path.glob(".*")}
+    assert names == {"state-000002", "state-backup", "state-notes.txt", "state-000099", ".mine.tmp"}
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "optimizer.bin", "random_states_0.pkl", "progress.json"])
+@pytest.mark.parametrize("kept", [None, 0, 40])
+def test_a_damaged_state_is_an_error_that_says_what_to_do(tmp_path, name, kept):
+    budget = Budget(max_examples=20)
+    whole = tiny_trainer(tmp_path, budget=budget).train()
+    file = tmp_path / "state-000001" / name
+    file.unlink() if kept is None else os.truncate(file, kept)
+    with pytest.raises(UserError, match=r"state-000001 cannot be read: .*remove it: --resume then begins") as error:
+        tiny_trainer(tmp_path, budget=budget, resume=True)
+    assert "\n" not in str(error.value)
+    shutil.rmtree(file.parent)
+    assert tiny_trainer(tmp_path, budget=budget, resume=True).train()["digest"] == whole["digest"]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]"])
+def test_damaged_arguments_are_an_error_that_says_what_to_do(tmp_path, text):
+    tiny_trainer(tmp_path, budget=Budget(max_examples=20)).train()
+    (tmp_path / "arguments.json").write_text(text)
+    with pytest.raises(UserError, match=r"arguments\.json is damaged: .*Put a copy of it back, or choose another"):
+        tiny_trainer(tmp_path, resume=True)
 
 
 def test_resuming_with_another_argument_names_it(tmp_path):

@@ -130,15 +130,24 @@ def test_larger_sets_than_usual_can_be_asked_for():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda task: task.sample("train", 100_001, 0), "count 100001 is outside 1 ... 100,000"),
-        (lambda task: task.sample("test", 0, 0), "count 0 is outside 1 ... 10,000"),
+        (lambda task: task.sample("train", 100_001, 0), "count 100001 is more than 100,000"),
+        (lambda task: task.sample("test", 0, 0), "count is 0; allowed: a whole number, 1 or more"),
+        (lambda task: task.sample("train", 2.5, 0), r"count is 2\.5; allowed: a whole number"),
+        (lambda task: task.sample("train", True, 0), "count is True"),
+        (lambda task: task.sample("train", 1, -3), "seed is -3; allowed: a whole number, 0 or more"),
+        (lambda task: task.load_data(seed="1"), "seed is '1'"),
+        (lambda task: task.load_data(sizes={"train": "5"}), "size of the train set is '5'; allowed: a whole number"),
+        (lambda task: task.load_data(sizes={"train": 10**25}), "size of the train set is 10000"),
         (
             lambda task: task.sample("generalisation", 1, 0),
             "unknown split 'generalisation'. Did you mean generalization",
         ),
         (lambda task: task.load_data(splits=["dev"]), "unknown split 'dev'"),
         (lambda task: task.load_data(sizes={"trian": 5}), "Did you mean train"),
-        (lambda task: task.load_data(sizes={"train": 0}), "size 0 of the train set is less than 1"),
+        (
+            lambda task: task.load_data(sizes={"train": 0}),
+            "size of the train set is 0; allowed: a whole number, 1 or more",
+        ),
     ],
 )
 def test_bad_requests_are_one_clear_error(call, message):

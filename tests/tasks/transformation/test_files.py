@@ -46,6 +46,7 @@ def write_jsonl(folder, names):
 )
 def test_four_files_make_four_sets(tmp_path, write):
     (tmp_path / "notes.txt").write_text("not data")
+    (tmp_path / "._some.name.dev").write_bytes(b"\0\5\x16\7")  # as macOS leaves them on other file systems
     data = load_task("question_formation").load_data(write(tmp_path))
     assert data.sets == {SETS[suffix]: rows for suffix, rows in LINES.items()}
     assert data.sizes == {"train": 2, "validation": 1, "test": 1, "generalization": 1}
@@ -137,7 +138,9 @@ def test_d20_faults_of_tsv_files_name_file_and_line(tmp_path, content, message):
         load_task("question_formation").load_data(tmp_path, splits=["test"])
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '"text"', '{"source": "a"}', '{"source": "a", "target": 3}', "a\tb"])
+@pytest.mark.parametrize(
+    "line", ["{", "[]", "[" * 100_000, '"text"', '{"source": "a"}', '{"source": "a", "target": 3}', "a\tb"]
+)
 def test_faults_of_json_files_name_file_and_line(tmp_path, line):
     path = tmp_path / "test.jsonl"
     path.write_text('{"source": "my yak does eat . decl", "target": "my yak does eat ."}\n' + line, encoding="utf-8")
