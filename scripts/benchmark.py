@@ -28,9 +28,9 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import zoo
 from tasks import load_task
+from tasks.files import write_text
 from tasks.tokenization import word_tokenizer
 from tasks.training.batches import IGNORE, Strings, length_batches
-from tasks.training.checkpoints import write_text
 from tasks.training.versions import library_versions
 from zoo.stack_nondeterministic import nondeterministic_stack
 from zoo.stack_superposition import superposition_stack

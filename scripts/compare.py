@@ -24,19 +24,25 @@ from tasks.comparison.tables import (
     to_text,
 )
 from tasks.evaluation.rows import write_csv_rows
-from tasks.training.checkpoints import write_text
+from tasks.files import explain, write_text
 from zoo.errors import UserError
 
 PAPER = Path(__file__).resolve().parents[1] / "results" / "paper.csv"
 
 
 def main() -> int:
-    """Exit status: 0, or 2 for bad input."""
+    """Exit status: 0, 2 for bad input, 130 after Ctrl-C."""
     try:
         compare(parse_arguments())
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        print(f"error: {explain(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
     return 0
 
 
