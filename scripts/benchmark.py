@@ -50,7 +50,7 @@ class Row:
     seconds: float
     denominator: str
     ratio: float  # training: speed of `what` by that of the denominator; operators: time by time
-    asked: str
+    aim: str
     examples_per_second: float | None = None
     gflop: float | None = (
         None  # of one such pass or call: matrix products, and the nondeterministic stack by its formula
@@ -111,22 +111,22 @@ def form(compiled: bool) -> Iterator[None]:
 
 
 def training_rows(row: str, arguments: argparse.Namespace, plan: dict[str, tuple[Work, str]], count: int) -> list[Row]:
-    """Rows of works {name: (work, asked)}, the first being the denominator. count: examples of one pass."""
+    """Rows of works {name: (work, aim)}, the first being the denominator. count: examples of one pass."""
     seconds = take_turns({name: work for name, (work, _) in plan.items()}, arguments.rounds)
     base = next(iter(plan))
     rows = []
-    for name, (work, asked) in plan.items():
+    for name, (work, aim) in plan.items():
         ratio = statistics.median(a / b for a, b in zip(seconds[base], seconds[name], strict=True))
         median = statistics.median(seconds[name])
-        rows.append(Row(row, f"training {name}", median, base, ratio, asked, count / median, flops(work)))
+        rows.append(Row(row, f"training {name}", median, base, ratio, aim, count / median, flops(work)))
     return rows
 
 
 def models_row(row: str, arguments: argparse.Namespace) -> list[Row]:
     batches = make_batches(arguments)
-    asked = {"tf-nd": ">= 0.3"}
+    aim = {"tf-nd": ">= 0.3"}
     names = ["tf", *(name for name in zoo.list_models() if name != "tf")]
-    plan = {name: (training(zoo_model(name), batches, True), asked.get(name, "")) for name in names}
+    plan = {name: (training(zoo_model(name), batches, True), aim.get(name, "")) for name in names}
     return training_rows(row, arguments, plan, examples(batches))
 
 
@@ -213,7 +213,7 @@ def examples(batches: list) -> int:
 # Operators
 
 
-def operator_row(kind: str, batch: int, steps: int, asked: str) -> Callable[..., list[Row]]:
+def operator_row(kind: str, batch: int, steps: int, aim: str) -> Callable[..., list[Row]]:
     def measure(row: str, arguments: argparse.Namespace) -> list[Row]:
         torch.manual_seed(0)
         run, counted = OPERATORS[kind](batch, steps)
@@ -228,7 +228,7 @@ def operator_row(kind: str, batch: int, steps: int, asked: str) -> Callable[...,
                 statistics.median(seconds[name]),
                 "layer",
                 statistics.median(a / b for a, b in zip(seconds[name], seconds["layer"], strict=True)),
-                asked if name == "compiled" else "",
+                aim if name == "compiled" else "",
                 gflop=counted,
             )
             for name in ("compiled", "PyTorch")
@@ -318,9 +318,9 @@ def print_rows(rows: list[Row]) -> None:
     print(f"\n{'row':<7}{'what':<46}{'ms':>9}{'examples/s':>12}{'GFLOP':>8}  ratio")
     for row in rows:
         speed = f"{row.examples_per_second:.0f}" if row.examples_per_second else ""
-        asked = f" (asked {row.asked})" if row.asked else ""
+        aim = f" (aim {row.aim})" if row.aim else ""
         gflop = f"{row.gflop:.2f}" if row.gflop else ""
-        end = f"{row.ratio:.2f} of {row.denominator}{asked}"
+        end = f"{row.ratio:.2f} of {row.denominator}{aim}"
         print(f"{row.row:<7}{row.what:<46}{1000 * row.seconds:>9.1f}{speed:>12}{gflop:>8}  {end}", flush=True)
 
 

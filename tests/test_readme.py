@@ -1,5 +1,6 @@
 """The README's tables are what the code gives: nothing in them is typed by hand."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,20 @@ def layers(entry: zoo.registry.Entry) -> str:
     parts = [f"{stack} stack"] if stack else []
     parts += ["its reading also to the output"] if entry.config.get("reading_to_output") else []
     return ", ".join([f"3 × {entry.config['controller'].upper()}", *parts])
+
+
+def speed_table() -> str:
+    report = json.loads((ROOT / "results" / "benchmark.json").read_text(encoding="utf-8"))
+    lines = ["| row | what | examples/s | ratio | aim |", "|---|---|---:|---:|---|"]
+    for row in report["rows"]:
+        speed = f"{row['examples_per_second']:.0f}" if row["examples_per_second"] else ""
+        cells = (row["row"], row["what"], speed, f"{row['ratio']:.2f} of {row['denominator']}", row["aim"])
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def test_speed_table() -> None:
+    assert section("speed") == speed_table()
 
 
 def test_model_table() -> None:
