@@ -46,14 +46,14 @@ class CompiledSequence(torch.autograd.Function):
         arrays = (order, lengths, starts, logits, vectors, bottom, readings, memory)
         library.stack_forward(batch, steps, *map(pointer, arrays), torch.get_num_threads())
         ctx.save_for_backward(order, lengths, starts, vectors, memory)
-        ctx.library, ctx.longest, ctx.logits_shape = library, longest, logits.shape
+        ctx.kernel, ctx.longest, ctx.logits_shape = library, longest, logits.shape
         return readings
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
         order, lengths, starts, vectors, memory = ctx.saved_tensors
-        library = ctx.library
+        library = ctx.kernel
         batch, steps, size = vectors.shape
         grad = grad.contiguous()
         grad_logits, grad_vectors = grad.new_zeros(ctx.logits_shape), torch.zeros_like(vectors)

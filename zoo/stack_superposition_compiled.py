@@ -35,7 +35,7 @@ class CompiledSequence(torch.autograd.Function):
             *vectors.shape, *map(pointer, (lengths, actions, vectors, readings, stacks)), torch.get_num_threads()
         )
         ctx.save_for_backward(actions, lengths, stacks)
-        ctx.library = library
+        ctx.kernel = library
         return readings
 
     @staticmethod
@@ -44,9 +44,9 @@ class CompiledSequence(torch.autograd.Function):
         actions, lengths, stacks = ctx.saved_tensors
         grad, threads = grad.contiguous(), torch.get_num_threads()
         (batch, steps, _), size = actions.shape, grad.shape[-1]
-        scratch = grad.new_empty(threads, ctx.library.scratch_rows(steps), size)
+        scratch = grad.new_empty(threads, ctx.kernel.scratch_rows(steps), size)
         grad_actions, grad_vectors = torch.zeros_like(actions), grad.new_zeros(batch, steps, size)
-        ctx.library.stack_backward(
+        ctx.kernel.stack_backward(
             *(batch, steps, size),
             *map(pointer, (lengths, actions, grad, stacks, scratch, grad_actions, grad_vectors)),
             threads,

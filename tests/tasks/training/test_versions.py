@@ -3,6 +3,7 @@ import subprocess
 import pytest
 
 from tasks.training import versions
+from tasks.training.versions import library_versions
 
 
 @pytest.fixture(autouse=True)
@@ -45,8 +46,8 @@ def test_another_project_s_commit_is_not_ours(checkout, monkeypatch):
     assert versions.code_version() == "unknown"
     versions.code_version.cache_clear()
     monkeypatch.setattr(versions, "DISTRIBUTION", "numpy")
-    assert versions.code_version() == versions.library_versions()["numpy"]
+    assert versions.code_version() == library_versions()["numpy"]
 
 
 def test_libraries_are_named_with_versions():
-    assert {"python", "torch", "transformers", "accelerate"} <= versions.library_versions().keys()
+    assert {"python", "torch", "transformers", "accelerate"} <= library_versions().keys()
