@@ -1,53 +1,9 @@
 """What every model of the registry must do. Tiny sizes, random parameters."""
 
-import copy
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-from safetensors.torch import load_file
-from torch import Tensor
 
-import zoo
-from tasks.tokenization import word_tokenizer
-from zoo.initialization import SCALE
-
-WORDS = 12
-MODELS = zoo.list_models()
-every_model = pytest.mark.parametrize("name", MODELS)
-some_models = pytest.mark.parametrize("name", ["tf", "tf-sup", "tf-nd", "rnn-sup-r", "lstm-nd-r", "lstm"])
-
-
-def tiny(name: str, seed: int = 0, **settings):
-    model = zoo.create_model(name, word_types=WORDS, hidden_size=8, seed=seed, **settings).eval()
-    with torch.no_grad():  # sharper distributions, so that different states give different words
-        for parameter in model.parameters():
-            parameter.mul_(2)
-    return model
-
-
-def sentences(batch: int, length: int, seed: int = 1) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    words = torch.randint(4, WORDS + 4, (batch, length), generator=generator)
-    return torch.nn.functional.pad(words, (1, 0), value=1)
-
-
-def pad(ids: Tensor, left: int = 0, right: int = 0) -> dict[str, Tensor]:
-    padded = torch.nn.functional.pad(ids, (left, right))
-    return {"input_ids": padded, "attention_mask": (padded != 0).long()}
-
-
-def ragged(side: str) -> tuple[list[Tensor], dict[str, Tensor]]:
-    rows = [sentences(1, 2, seed=2), sentences(1, 7, seed=3)]
-    parts = [pad(row, **{side: 8 - row.shape[1]}) for row in rows]
-    return rows, {key: torch.cat([part[key] for part in parts]) for key in parts[0]}
-
-
-def greedy(model, **kwargs):
-    return model.generate(do_sample=False, max_new_tokens=8, eos_token_id=None, **kwargs)
+from tests.zoo.tiny_models import WORDS, every_model, greedy, pad, ragged, sentences, some_models, tiny
 
 
 @every_model
@@ -217,110 +173,6 @@ def test_g10_twenty_new_words_after_a_prompt_of_fifteen(name: str) -> None:
 
 
 @every_model
-@pytest.mark.parametrize("tied", [True, False])
-def test_h01_h02_h03_round_trip_is_exact(name: str, tied: bool, tmp_path: Path) -> None:
-    model = tiny(name, tie_word_embeddings=tied)
-    ids = sentences(2, 7)
-    model.save_pretrained(tmp_path)
-    word_tokenizer([f"w{number:02}" for number in range(WORDS)]).save_pretrained(tmp_path)
-    for _ in range(2):
-        loaded, tokenizer = zoo.load_model(tmp_path)
-        assert type(loaded) is type(model)
-        assert len(tokenizer) == loaded.config.vocab_size
-        assert (loaded.output_embeddings.weight is loaded.embeddings.weight) == tied
-        assert dict(loaded.named_buffers()).keys() == dict(model.named_buffers()).keys()
-        assert loaded(ids).logits.equal(model(ids).logits)
-
-
-@pytest.mark.slow
-def test_h01_h03_h05_fresh_process_without_this_package(tmp_path: Path) -> None:
-    """All models in one process that cannot import zoo, from the code that travels with each checkpoint."""
-    ids = sentences(2, 7)
-    for name in MODELS:
-        model = tiny(name)
-        model.save_pretrained(tmp_path / name)
-        torch.save((model(ids).logits, greedy(model, input_ids=ids)), tmp_path / name / "expected.pt")
-    torch.save(ids, tmp_path / "ids.pt")
-    program = """
-import sys, torch
-from pathlib import Path
-from importlib.util import find_spec
-from transformers import AutoModelForCausalLM
-# An editable installation leaves a folder with registry.yaml alone, which is no package.
-assert getattr(find_spec("zoo"), "origin", None) is None, "zoo must not be importable"
-here = Path(sys.argv[1])
-ids = torch.load(here / "ids.pt")
-for name in sys.argv[2:]:
-    model = AutoModelForCausalLM.from_pretrained(here / name, trust_remote_code=True)
-    logits, text = torch.load(here / name / "expected.pt")
-    assert model(ids).logits.equal(logits), name
-    for _ in range(2):
-        again = AutoModelForCausalLM.from_pretrained(here / name, trust_remote_code=True)
-        assert again(ids).logits.equal(logits), name
-    assert model.generate(ids, do_sample=False, max_new_tokens=8, eos_token_id=None).equal(text), name
-print("loaded", len(sys.argv) - 2)
-"""
-    environment = {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin"}
-    script = tmp_path / "load.py"
-    # An editable installation would put the checkout on the path.
-    hide = f"import sys; sys.path = [p for p in sys.path if p != {str(Path(zoo.__file__).parents[1])!r}]\n"
-    script.write_text(hide + program)
-    done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path), *MODELS],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert f"loaded {len(MODELS)}" in done.stdout
-
-
-def test_h10_weights_of_another_shape_fail_loudly(tmp_path: Path) -> None:
-    tiny("tf").save_pretrained(tmp_path)
-    weights = load_file(tmp_path / "model.safetensors")
-    from safetensors.torch import save_file
-
-    save_file(
-        {f"module.{key}": value for key, value in weights.items()}, tmp_path / "model.safetensors", {"format": "pt"}
-    )
-    with pytest.raises(zoo.UserError, match="do not fit"):
-        zoo.load_model(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("file", "change", "message"),
-    [
-        ("config.json", lambda _: "{", "cannot be loaded"),
-        ("config.json", lambda _: "[]", "no zoo_name"),
-        ("config.json", lambda text: text.replace('"tf-nd"', '["tf-nd"]'), "unknown model"),
-        ("config.json", lambda text: text.replace('"hidden_size": 8', '"hidden_size": "8"'), "hidden_size"),
-        ("config.json", lambda text: text.replace('"hidden_size": 8', '"hidden_size": 16'), "do not fit"),
-        ("model.safetensors", lambda _: "", "cannot be loaded"),
-        ("tokenizer.json", lambda _: "{", "cannot be loaded"),
-    ],
-)
-def test_damaged_checkpoints_are_named(tmp_path: Path, file: str, change, message: str) -> None:
-    tiny("tf-nd").save_pretrained(tmp_path)
-    word_tokenizer(["a", "b"]).save_pretrained(tmp_path)
-    path = tmp_path / file
-    path.write_text(change("" if path.suffix == ".safetensors" else path.read_text()))
-    with pytest.raises(zoo.UserError, match=message) as error:
-        zoo.load_model(tmp_path)
-    assert str(tmp_path) in str(error.value) or message == "unknown model"
-
-
-def test_load_model_names_what_is_wrong(tmp_path: Path) -> None:
-    with pytest.raises(zoo.UserError, match="is no checkpoint"):
-        zoo.load_model("x" * 400)
-    with pytest.raises(zoo.UserError, match=r"no config\.json"):
-        zoo.load_model(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
-    with pytest.raises(zoo.UserError, match="no checkpoint of this zoo"):
-        zoo.load_model(tmp_path)
-
-
-@every_model
 def test_g01_a_reordered_cache_goes_on_with_the_reordered_histories(name: str) -> None:
     model, ids = tiny(name).double(), sentences(4, 5)
     order = torch.tensor([2, 0, 3, 3])
@@ -392,14 +244,6 @@ def test_cache_rows_can_be_repeated_and_selected(name: str) -> None:
         torch.testing.assert_close(model(ids, cache=cache).logits, model(ids).logits, rtol=0, atol=1e-5)
 
 
-@some_models
-def test_h10_compiled_models_save_plain_keys(name: str, tmp_path: Path) -> None:
-    model = tiny(name)
-    torch.compile(model, backend="eager")
-    model.save_pretrained(tmp_path)
-    assert all(not key.startswith(("module.", "_orig_mod.")) for key in load_file(tmp_path / "model.safetensors"))
-
-
 @every_model
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_n09_autocast_is_finite(name: str, dtype: torch.dtype) -> None:
@@ -417,58 +261,3 @@ def test_dropout_is_active_only_in_training(name: str) -> None:
     assert model(ids).logits.equal(model(ids).logits)
     model.train()
     assert not model(ids).logits.equal(model(ids).logits)
-
-
-@every_model
-def test_seed_fixes_the_initial_parameters_and_leaves_the_global_state(name: str) -> None:
-    torch.manual_seed(3)
-    before = torch.get_rng_state()
-    one, two = (zoo.create_model(name, word_types=WORDS, hidden_size=8, seed=4) for _ in range(2))
-    assert torch.get_rng_state().equal(before)
-    assert all(a.equal(b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
-    other = zoo.create_model(name, word_types=WORDS, hidden_size=8, seed=5)
-    assert not one.embeddings.weight.equal(other.embeddings.weight)
-
-
-@every_model
-@pytest.mark.parametrize("scheme", ["paper", "authors"])
-def test_initialisation_follows_appendix_d(name: str, scheme: str) -> None:
-    model = zoo.create_model(name, word_types=200, hidden_size=64, seed=0, initialization=scheme)
-    for key, value in model.named_parameters():
-        bound = expected_bound(model, key, scheme)
-        if bound == "one":
-            assert (value == 1).all(), key
-        elif bound == 0:
-            assert (value == 0).all(), key
-        else:
-            assert value.abs().max() <= bound, key
-            assert value.numel() < 100 or value.abs().max() > 0.95 * bound, key
-
-
-def expected_bound(model, key: str, scheme: str) -> float | str:
-    """Largest absolute value that a parameter may start with; 'one' for the scales of layer norm."""
-    owner_name, _, part = key.rpartition(".")
-    owner = model.get_submodule(owner_name)
-    if isinstance(owner, torch.nn.LayerNorm):
-        return "one" if part == "weight" else 0
-    stack_layer = "actions" in key or "pushed_vector" in key or ("attention.output" in key and owner.bias is None)
-    feedforward = "feedforward." in key
-    if not (stack_layer or feedforward):
-        return SCALE
-    if scheme == "authors" and feedforward:
-        kind = model.config.layers[int(key.split(".")[1])]
-        if kind == "attention":
-            return SCALE
-        gain = 2**0.5 if "feedforward.0" in key else 1
-    else:
-        gain = 1
-        if scheme == "authors" and getattr(model.config, "stack", None) == "nondeterministic":
-            return SCALE
-    if part == "bias":
-        return 0
-    return gain * (6 / (owner.in_features + owner.out_features)) ** 0.5
-
-
-def test_configuration_survives_a_deep_copy() -> None:
-    model = tiny("tf-nd")
-    assert copy.deepcopy(model.config).to_dict() == model.config.to_dict()

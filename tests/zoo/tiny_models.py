@@ -1,0 +1,47 @@
+"""Tiny models of the whole registry, and inputs for them."""
+
+import pytest
+import torch
+from torch import Tensor
+
+import zoo
+
+WORDS = 12
+
+
+MODELS = zoo.list_models()
+
+
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+some_models = pytest.mark.parametrize("name", ["tf", "tf-sup", "tf-nd", "rnn-sup-r", "lstm-nd-r", "lstm"])
+
+
+def tiny(name: str, seed: int = 0, **settings):
+    model = zoo.create_model(name, word_types=WORDS, hidden_size=8, seed=seed, **settings).eval()
+    with torch.no_grad():  # sharper distributions, so that different states give different words
+        for parameter in model.parameters():
+            parameter.mul_(2)
+    return model
+
+
+def sentences(batch: int, length: int, seed: int = 1) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    words = torch.randint(4, WORDS + 4, (batch, length), generator=generator)
+    return torch.nn.functional.pad(words, (1, 0), value=1)
+
+
+def pad(ids: Tensor, left: int = 0, right: int = 0) -> dict[str, Tensor]:
+    padded = torch.nn.functional.pad(ids, (left, right))
+    return {"input_ids": padded, "attention_mask": (padded != 0).long()}
+
+
+def ragged(side: str) -> tuple[list[Tensor], dict[str, Tensor]]:
+    rows = [sentences(1, 2, seed=2), sentences(1, 7, seed=3)]
+    parts = [pad(row, **{side: 8 - row.shape[1]}) for row in rows]
+    return rows, {key: torch.cat([part[key] for part in parts]) for key in parts[0]}
+
+
+def greedy(model, **kwargs):
+    return model.generate(do_sample=False, max_new_tokens=8, eos_token_id=None, **kwargs)
