@@ -11,14 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tasks.comparison.summary import Condition, Figures, Summary, Variant
-from tasks.comparison.tables import PaperFigures, name_of, title_of
+from tasks.comparison.tables import MARKED, PaperFigures, mark_of, name_of, title_of
 
 STYLES: dict[str, dict[str, Any]] = {
     "hierarchical": {"facecolor": "#1f5a96"},
     "linear": {"facecolor": "#f6d27a", "hatch": "////"},
 }
 PANELS = {"full_accuracy": "full accuracy", "partial_accuracy": "partial accuracy"}
-MASTERED = 0.9  # test accuracy of the models that figure 3 of the paper shows
 WIDTH = 0.38  # of a bar; models are 1 apart
 
 
@@ -57,7 +56,7 @@ def draw(condition: Condition, variants: dict[Variant, Figures], paper: PaperFig
         axes.grid(axis="y", color="0.85", linewidth=0.6)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-    labels = [name_of(variant, "\n") + _mark(figures) for variant, figures in variants.items()]
+    labels = [name_of(variant, "\n") + mark_of(figures) for variant, figures in variants.items()]
     slanted = len(labels) > 5
     panels[-1].set_xticks(
         range(len(labels)), labels, rotation=40 if slanted else 0, ha="right" if slanted else "center"
@@ -102,18 +101,13 @@ def _paper_marks(axes: Axes, models: list[Figures], key: tuple[str, str], offset
     return axes.plot(places, means, linestyle="none", markeredgecolor="black", zorder=5, **style)[0]
 
 
-def _mark(figures: Figures) -> str:
-    test = figures.get(("full_accuracy", "test"))
-    return "†" if test and test.mean is not None and test.mean < MASTERED else ""
-
-
 def _caption(condition: Condition, variants: dict[Variant, Figures]) -> str:
     runs = {statistic.runs for figures in variants.values() for statistic in figures.values()}
     number = f"{min(runs)}" if len(runs) == 1 else f"{min(runs)} to {max(runs)}"
     kind = "Single runs." if runs == {1} else f"Means of {number} runs, error bars one standard deviation."
     text = f"{kind} Data: {condition.data}."
-    if any(_mark(figures) for figures in variants.values()):
-        text += f" † full accuracy on the test set below {MASTERED}."
+    if any(mark_of(figures) for figures in variants.values()):
+        text += f" {MARKED}"
     return text
 
 

@@ -28,6 +28,10 @@ LEGEND = (
 )
 PAPER_LEGEND = "Paper: means of 5 runs to convergence, with 10 trials of learning rate and batch size before them."
 MISSING = "–"
+MASTERED = 0.9  # test accuracy of the models that figure 3 of the paper shows
+
+
+MARKED = f"† full accuracy on the test set below {MASTERED}: this model has not learned the task."
 
 
 @dataclass
@@ -63,12 +67,20 @@ def _table(condition: Condition, variants: dict[Variant, Figures], paper: PaperF
     for variant, figures in variants.items():
         runs = max(statistic.runs for statistic in figures.values())
         cells = [format_statistic(figures.get(key), runs) for key in COLUMNS]
-        table.rows.append([name_of(variant), str(runs), *cells])
+        table.rows.append([name_of(variant) + mark_of(figures), str(runs), *cells])
         printed = (paper or {}).get((condition.task, variant.model))
         if printed:
             table.rows.append(["  paper", "5", *(format_statistic(printed.get(key), 5) for key in COLUMNS)])
         table.notes += _reasons(variant, figures)
+    if any(mark_of(figures) for figures in variants.values()):
+        table.notes.append(MARKED)
     return table
+
+
+def mark_of(figures: Figures) -> str:
+    """A sign for models that have not learned the task: what they prefer says little."""
+    test = figures.get(("full_accuracy", "test"))
+    return "†" if test and test.mean is not None and test.mean < MASTERED else ""
 
 
 def _reasons(variant: Variant, figures: Figures) -> list[str]:
@@ -117,7 +129,7 @@ def to_latex(tables: list[Table], legend: str) -> str:
     blocks = ["% Needs \\usepackage{booktabs}."]
     for table in tables:
         lines = [" & ".join(_latex(cell) for cell in row) + " \\\\" for row in (table.headings, *table.rows)]
-        caption = " ".join([table.title, *(f"{note}." for note in table.notes), legend])
+        caption = " ".join([*(f"{part.rstrip('.')}." for part in [table.title, *table.notes]), legend])
         blocks.append(
             "\n".join(
                 [
@@ -144,6 +156,7 @@ _LATEX = {
     "^": "\\textasciicircum{}",
     "±": "$\\pm$",
     "–": "--",
+    "†": "$\\dagger$",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 

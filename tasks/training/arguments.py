@@ -55,17 +55,17 @@ class TrainingArguments:
 
     seed: int = option(TRAINING, "seed of initialisation, dropout and order (default: %(default)s)", 1, type=int)
     learning_rate: float | None = option(
-        TRAINING, "initial learning rate of Adam (default: the entry's preset; seed-000: 7e-4)", None, type=float
+        TRAINING, "initial learning rate of Adam (default: the model's protocol, 7e-4)", None, type=float
     )
     batch_tokens: int | None = option(
         TRAINING,
-        "most tokens in a batch of one process, with bos, eos and padding (seed-000: 1024)",
+        "most tokens in a batch of one process, with bos, eos and padding (default: 1024)",
         None,
         type=int,
     )
     checkpoint_examples: int | None = option(
         TRAINING,
-        "training examples between two checkpoints (seed-000: 80000)",
+        "training examples between two checkpoints (default: 80000)",
         None,
         type=int,
     )

@@ -177,7 +177,7 @@ class Trainer:
         if self.accelerator.is_main_process:
             bar.write(
                 f"checkpoint {progress.checkpoint}: {progress.examples:,} examples, "
-                f"train loss {progress.record['train_loss']:.4f}, validation cross-entropy {value:.5f}"
+                f"train loss {progress.record['train_loss']:.4f} a string, validation cross-entropy {value:.5f} a token"
                 + (" (best so far)" if best else ""),
                 file=sys.stderr,
             )

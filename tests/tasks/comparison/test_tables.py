@@ -38,6 +38,16 @@ def test_a_single_run_never_shows_a_deviation_of_zero():
     assert "0.00" not in text
 
 
+def test_a_model_that_has_not_learned_the_task_is_marked_in_every_form():
+    weak, strong = (make_row(metric="full_accuracy", set="test", value=value) for value in (0.89, 0.91))
+    (marked,), (plain,) = (make_tables(summarize([row]), None) for row in (weak, strong))
+    assert marked.rows[0][0] == "Tf+Nd†"
+    assert plain.rows[0][0] == "Tf+Nd"
+    assert "† full accuracy on the test set below 0.9" in to_text([marked], "")
+    assert "$\\dagger$" in to_latex([marked], "")
+    assert not plain.notes
+
+
 def test_the_paper_stands_under_its_model_in_every_form():
     rows = run_rows(1) + run_rows(2, 0.1) + run_rows(1, model="tf", label="Tf", settings="dropout=0.2")
     summary = summarize(rows)
