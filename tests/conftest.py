@@ -20,10 +20,11 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Generated data goes to a folder of this test run, the network is out of bounds, one thread per worker."""
+    """Generated data and kernels go to a folder of this test run, the network is out of bounds, one thread a worker."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SYNTAX_ZOO_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("HF_HUB_OFFLINE", "1")
+        patch.delenv("SYNTAX_ZOO_NATIVE", raising=False)  # tests say themselves which form they mean
         patch.setenv("OMP_NUM_THREADS", os.environ.get("OMP_NUM_THREADS", "1"))
         torch.set_num_threads(1)
         yield

@@ -1,5 +1,8 @@
 """What tests of an operation with several forms share."""
 
+import os
+import shlex
+import shutil
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -7,7 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from zoo import native
+
 Result = TypeVar("Result")
+needs_compiler = pytest.mark.skipif(
+    not native.wanted() or shutil.which(shlex.split(os.environ.get("CC") or "cc")[0]) is None,
+    reason="needs a C compiler, and SYNTAX_ZOO_NATIVE not 0",
+)
 
 
 def in_pytorch(operation: Callable[..., Result]) -> Callable[..., Result]:

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,14 +12,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.zoo.forms import in_pytorch
+from tests.zoo.forms import in_pytorch, needs_compiler
 from zoo import native
 from zoo.stack_nondeterministic import nondeterministic_stack
 from zoo.stack_superposition import superposition_stack
 from zoo.stack_superposition_compiled import SOURCE
 
 NUMBERS = torch.zeros(1)
-needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
 
 def forget() -> None:

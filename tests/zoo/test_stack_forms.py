@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.zoo.forms import in_pytorch, leaves, right_padded
+from tests.zoo.forms import in_pytorch, leaves, needs_compiler, right_padded
 from tests.zoo.reference import all_runs, three_stacks
 from zoo import stack_nondeterministic, stack_superposition
 from zoo.stack_nondeterministic import nondeterministic_stack
@@ -109,6 +109,7 @@ def test_threads_do_not_change_a_bit(form: Form, dtype: torch.dtype) -> None:
             assert torch.equal(one, other)
 
 
+@needs_compiler
 @pytest.mark.parametrize("module", [stack_nondeterministic, stack_superposition])
 def test_the_compiled_form_is_what_runs_on_a_cpu(module, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the tests above would compare the PyTorch form with itself."""
