@@ -9,10 +9,11 @@ from transformers.cache_utils import Cache
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
 from .configuration_stack_rnn import StackRnnConfig
+from .dropout import Dropout
 from .initialization import initialize
 from .left_padded_generation import LeftPaddedGeneration, check_input
 from .recurrent_controller import Controller
-from .recurrent_stacks import INTERFACES
+from .recurrent_stacks import INTERFACES, StackRun
 from .state_cache import StateLayer, is_right_padded, open_cache
 from .token_table import BOS, TokenTable
 
@@ -44,7 +45,7 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
         self.stack: Any = stack
         width = config.hidden_size + (reading_size if config.reading_to_output else 0)
         self.embeddings = TokenTable(config.vocab_size, width, has_bos=False)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.controller = Controller(
             config.controller, width + reading_size, config.hidden_size, config.num_hidden_layers, config.dropout
         )
@@ -80,10 +81,7 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
         state = open_cache(cache if past_key_values is None else past_key_values, use_cache, [StateLayer])
         inputs = self.dropout(self.embeddings.embed(input_ids))
         active = self._active(input_ids, attention_mask, keep_state=state is not None)
-        if self.stack is None and state is None and bool(active[:, 1:].all()) and not bool(active[:, 0].any()):
-            hidden = self._whole(inputs[:, 1:])
-        else:
-            hidden = self._stepwise(inputs, active, cast(StateLayer, state.layers[0]) if state is not None else None)
+        hidden = self._run(inputs, active, cast(StateLayer, state.layers[0]) if state is not None else None)
         logits = self.output_embeddings.logits(self.dropout(hidden))
         loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
         output = CausalLMOutputWithPast(loss=loss, logits=logits, cache=state)
@@ -100,42 +98,28 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
         mask = attention_mask[:, -input_ids.shape[1] :].bool()
         return active if not keep_state and is_right_padded(mask) else active & mask
 
-    def _whole(self, inputs: Tensor) -> Tensor:
-        # inputs : B x T-1 x E, the words after bos -> B x T x d, from the initial state on
-        state = self.controller.initial_state(len(inputs))
-        first = state[0][:, -1:]
-        return torch.cat([first, self.controller.sequence(inputs, state)], 1) if inputs.shape[1] else first
+    def _run(self, inputs: Tensor, active: Tensor, layer: StateLayer | None) -> Tensor:
+        # inputs : B x T x E, active : B x T -> B x T x E'
+        batch, length = active.shape
+        rows = torch.arange(batch, device=active.device)
+        # The steps of each row one after the other, those that are left out at the end: n x B.
+        counts = active.cumsum(1)  # steps up to each position
+        total = counts[:, -1]
+        steps = int(total.max())
+        order = (~active).int().argsort(dim=1, stable=True)[:, :steps].t()
+        ragged = layer is not None and bool((total < steps).any())
+        taken = torch.arange(steps, device=active.device)[:, None] < total if ragged else None
 
-    def _stepwise(self, inputs: Tensor, active: Tensor, layer: StateLayer | None) -> Tensor:
-        # inputs : B x T x E, active : B x T -> B x T x E
-        batch, length, _ = inputs.shape
+        past = None if layer is None else layer.state
         parts = 2 if self.config.controller == "lstm" else 1
-        saved = layer.state if layer is not None else None
-        state = self.controller.initial_state(batch) if saved is None else saved[:parts]
+        state = self.controller.initial_state(batch) if past is None else past[:parts]
         stack = None
         if self.stack is not None:
-            stack = (
-                self.stack.begin(batch, length, layer is not None)
-                if saved is None
-                else self.stack.resume(saved[parts:])
-            )
-        projected = self.controller.project(inputs)
-        nothing = inputs.new_zeros(batch, 0)
-        some, every = active.any(0).tolist(), active.all(0).tolist()
-        outputs = []
-        for t in range(length):
-            if some[t]:
-                rows = None if every[t] else active[:, t]
-                new = self.controller.step(projected[:, t], nothing if stack is None else stack.reading, state)
-                if rows is not None:
-                    new = tuple(torch.where(rows[:, None, None], *pair) for pair in zip(new, state, strict=True))
-                state = new
-                if stack is not None:
-                    stack.step(state[0][:, -1], rows)
-            hidden = state[0][:, -1]
-            if stack is not None and self.config.reading_to_output:
-                hidden = torch.cat([hidden, stack.reading], 1)
-            outputs.append(hidden)
+            stack = StackRun(self.stack, batch, steps, layer is not None, None if past is None else past[parts:])
+        hidden, readings, run = self.controller(inputs[rows, order], state, stack, taken, layer is not None)
         if layer is not None:
-            layer.store((*state, *(stack.state() if stack is not None else ())), length)
-        return torch.stack(outputs, 1)
+            after = run.states_after(total)
+            layer.store((*after, *(stack.state() if stack is not None else ())), length)
+        if self.config.reading_to_output and readings is not None:
+            hidden = torch.cat([hidden, readings], 2)
+        return hidden[counts, rows[:, None]]

@@ -1,9 +1,11 @@
-"""The simple RNN and the LSTM of seed 000 (equations 7 and 8), as whole sequences and step by step."""
-
-import contextlib
+"""The simple RNN and the LSTM of seed 000 (equations 7 and 8)."""
 
 import torch
 from torch import Tensor, nn
+
+from .dropout import dropout
+from .recurrence import Recurrence, Weights, recur
+from .recurrent_stacks import StackRun
 
 
 class Controller(nn.Module):
@@ -27,53 +29,48 @@ class Controller(nn.Module):
         hidden = self.initial_hidden.tanh().expand(batch, -1, -1)
         return (hidden, torch.zeros_like(hidden)) if self.is_lstm else (hidden,)
 
-    def sequence(self, inputs: Tensor, state: tuple[Tensor, ...]) -> Tensor:
-        """Inputs [B, T, E] -> last layer's hidden states [B, T, d], by the library's kernels."""
-        # The library has two biases per layer; the paper has one.
-        none = torch.zeros_like(self.biases[0])
+    def forward(
+        self, inputs: Tensor, state: tuple[Tensor, ...], stack: StackRun | None, active: Tensor | None, keep_state: bool
+    ) -> tuple[Tensor, Tensor | None, Recurrence | None]:
+        """All steps, by the library's kernels where they can do it.
+
+        inputs [n, B, E], state before the first step, active [n, B]: which rows take part in a step of the stack or, with
+        keep_state, of a state that will be asked for; None for all
+        -> last layer's hidden states [n+1, B, d] before and after each step, the stack's readings [n+1, B, r], the run
+        """
+        # Autocast: the recurrence stays in the parameters' precision, which the library's CPU kernel needs as well.
+        with torch.autocast(inputs.device.type, enabled=False):
+            inputs = inputs.to(self.initial_hidden.dtype)
+            if stack is None and not keep_state:
+                return self._library(inputs, state), None, None
+            projected = nn.functional.linear(inputs, self.input_weights[0][:, : inputs.shape[-1]], self.biases[0])
+            return recur(projected, state, self._joint(inputs.shape[-1], stack), self._masks(projected), stack, active)
+
+    def _library(self, inputs: Tensor, state: tuple[Tensor, ...]) -> Tensor:
+        # n x B x E -> n+1 x B x d
+        none = torch.zeros_like(self.biases[0])  # the library has two biases per layer, the paper one
         layers = zip(self.input_weights, self.hidden_weights, self.biases, strict=True)
         weights = [tensor for w_in, w_hidden, bias in layers for tensor in (w_in, w_hidden, bias, none)]
-        layer_first = [part.transpose(0, 1).contiguous() for part in state]
-        settings = (weights, True, len(self.biases), self.dropout, self.training, False, True)
-        # The library's CPU kernel cannot be trained in half precision.
-        with torch.autocast("cpu", enabled=False) if inputs.device.type == "cpu" else contextlib.nullcontext():
-            inputs = inputs.to(none.dtype)
-            if self.is_lstm:
-                return torch.lstm(inputs, layer_first, *settings)[0]
-            return torch.rnn_tanh(inputs, layer_first[0], *settings)[0]
+        first = state[0][None, :, -1]
+        if not len(inputs):
+            return first
+        state = tuple(part.transpose(0, 1).contiguous() for part in state)
+        settings = (weights, True, len(self.biases), self.dropout, self.training, False, False)
+        if self.is_lstm:
+            hidden = torch.lstm(inputs, state, *settings)[0]
+        else:
+            hidden = torch.rnn_tanh(inputs, state[0], *settings)[0]
+        return torch.cat([first, hidden])
 
-    def project(self, inputs: Tensor) -> Tensor:
-        """What inputs [B, T, E'] (the first E' columns of its input) add to the first layer's sums: [B, T, gates]."""
-        return nn.functional.linear(inputs, self.input_weights[0][:, : inputs.shape[-1]], self.biases[0])
+    def _joint(self, inputs: int, stack: StackRun | None) -> Weights:
+        """What each layer's product multiplies. `inputs`: columns of the first layer that it does not."""
+        below = [weight[:, inputs if not layer else 0 :] for layer, weight in enumerate(self.input_weights)]
+        layers = [torch.cat(pair, 1) for pair in zip(below, self.hidden_weights, strict=True)]
+        return Weights(layers, list(self.biases)[1:], *(stack.weights if stack is not None else ()))
 
-    def step(self, projected: Tensor, extra: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """One step of all layers.
-
-        projected [B, gates] from `project`, extra [B, R] the rest of the first layer's input -> next state
-        """
-        hidden = state[0].unbind(1)
-        cells = state[1].unbind(1) if self.is_lstm else ()
-        new_hidden: list[Tensor] = []
-        new_cells: list[Tensor] = []
-        rest = self.input_weights[0][:, -extra.shape[-1] :] if extra.shape[-1] else None
-        for number, before in enumerate(hidden):
-            if number:
-                below = nn.functional.dropout(new_hidden[-1], self.dropout, self.training)
-                sums = torch.addmm(self.biases[number], below, self.input_weights[number].t())
-            else:
-                sums = projected if rest is None else torch.addmm(projected, extra, rest.t())
-            sums = torch.addmm(sums, before, self.hidden_weights[number].t())
-            if self.is_lstm:
-                in_gate, forget, candidate, out_gate = sums.chunk(4, 1)
-                candidate, in_gate, forget, out_gate = (
-                    candidate.tanh(),
-                    in_gate.sigmoid(),
-                    forget.sigmoid(),
-                    out_gate.sigmoid(),
-                )
-                new_cells.append(forget * cells[number] + in_gate * candidate)
-                new_hidden.append(out_gate * new_cells[-1].tanh())
-            else:
-                new_hidden.append(sums.tanh())
-        stacked = (torch.stack(new_hidden, 1),)
-        return (*stacked, torch.stack(new_cells, 1)) if self.is_lstm else stacked
+    def _masks(self, projected: Tensor) -> Tensor | None:
+        """Dropout of what one layer passes to the next [L-1, n, B, d]."""
+        if not self.training or not self.dropout or len(self.biases) == 1:
+            return None
+        shape = len(self.biases) - 1, *projected.shape[:2], self.initial_hidden.shape[1]
+        return dropout(projected.new_ones(shape), self.dropout, True)

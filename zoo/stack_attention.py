@@ -27,7 +27,7 @@ class SuperpositionAttention(nn.Module):
         self.actions = Linear(config.hidden_size, 3, bias=False)
         self.pushed_vector = Linear(config.hidden_size, size, bias=False)
         self.output = Linear(size, config.hidden_size, bias=False)
-        self.activation = ACTIVATIONS[config.pushed_vector_activation]
+        self.activation = ACTIVATIONS[config.pushed_vector_activation].forward
 
     def forward(self, x: Tensor, context: Any, cache: StateLayer | None) -> Tensor:
         # x : B x T x D -> B x T x D
@@ -55,7 +55,7 @@ class NondeterministicAttention(nn.Module):
         self.pushed_vector = Linear(config.hidden_size, self.shape.vector_size, bias=False)
         self.output = Linear(self.shape.reading_size, config.hidden_size, bias=False)
         self.bottom_vector = nn.Parameter(torch.empty(self.shape.vector_size))  # before the sigmoid
-        self.activation = ACTIVATIONS[config.pushed_vector_activation]
+        self.activation = ACTIVATIONS[config.pushed_vector_activation].forward
 
     def forward(self, x: Tensor, context: Any, cache: StateLayer | None) -> Tensor:
         # x : B x T x D -> B x T x D

@@ -1,15 +1,23 @@
 """Checks that the configurations of stack models share, and the activations of pushed vectors."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "sigmoid": torch.sigmoid,
-    "identity": lambda vector: vector,
-    "exp": torch.exp,
+
+class Activation(NamedTuple):
+    """forward: of a pushed vector. backward: gradient of the activated vector, activated vector -> gradient before it."""
+
+    forward: Callable[[Tensor], Tensor]
+    backward: Callable[[Tensor, Tensor], Tensor]
+
+
+ACTIVATIONS = {
+    "sigmoid": Activation(torch.sigmoid, torch.ops.aten.sigmoid_backward),
+    "identity": Activation(lambda vector: vector, lambda grad, vector: grad),
+    "exp": Activation(torch.exp, torch.mul),
 }
 
 

@@ -14,7 +14,6 @@ Q states, S symbols, A = Q*S configurations c = (state, top symbol), numbered st
 Time and memory: O(n^2) numbers and O(n^3) multiplications for a sequence, O(n^2) for one more step.
 """
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -26,12 +25,13 @@ from .stack_shapes import StackShape, check_steps, sequence_lengths
 from .state_cache import is_right_padded
 
 __all__ = [
-    "GrowingStack",
+    "SteppedStack",
     "StackShape",
     "StackState",
     "initial_state",
     "nondeterministic_stack",
     "reading",
+    "stack_tape",
     "step",
 ]
 
@@ -110,10 +110,14 @@ def nondeterministic_stack(
 
 def computing_dtype(action_logits: Tensor) -> torch.dtype:
     """float64 where the logits [..., A, 2A+Q] ask for it, else float32: never half precision."""
-    if action_logits.dtype == torch.float64 or action_logits.numel() == 0:
-        return torch.promote_types(action_logits.dtype, torch.float32)
-    flat = action_logits.detach().flatten(-2)
-    return torch.float64 if bool((flat.amax(-1) - flat.amin(-1) > WIDE).any()) else torch.float32
+    if action_logits.dtype == torch.float64 or spans_too_much(action_logits.detach().flatten(-2)):
+        return torch.float64
+    return torch.float32
+
+
+def spans_too_much(logits: Tensor) -> bool:
+    """Whether the logits [..., A*(2A+Q)] of some step span more than float32 can hold."""
+    return logits.numel() > 0 and bool((logits.amax(-1) - logits.amin(-1) > WIDE).any())
 
 
 class _WholeSequence(torch.autograd.Function):
@@ -144,97 +148,40 @@ class _WholeSequence(torch.autograd.Function):
         return grad_logits, grad_vectors, grad_bottom.sum(0), None
 
 
-class _FirstReading(torch.autograd.Function):
-    """Start of a tape that is written while a network runs: the initial reading and a link for the steps to come."""
-
-    @staticmethod
-    def forward(ctx: Any, bottom: Tensor, tape: StackTape | CompiledTape) -> tuple[Tensor, Tensor]:
-        ctx.set_materialize_grads(False)
-        ctx.tape = tape
-        return tape.initial_reading(), bottom.new_zeros(())
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor | None, link: Tensor | None) -> tuple[Tensor, None]:
-        tape: StackTape | CompiledTape = ctx.tape
-        total = torch.zeros_like(tape.bottom_vector)
-        if grad is not None:
-            total += grad[:, : tape.shape.vector_size].sum(0)
-        if link is not None:  # without, no step had a gradient
-            total += tape.grad_bottom().sum(0)
-        return total, None
-
-
-class _NextReading(torch.autograd.Function):
-    """One step of a tape. The link from step to step makes autograd visit the steps in reverse order: it brings a zero
-    from the step after, or None where the backward pass begins."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, logits: Tensor, vector: Tensor, link: Tensor, tape: StackTape | CompiledTape, number: int
-    ) -> tuple[Tensor, Tensor]:
-        ctx.set_materialize_grads(False)
-        ctx.tape, ctx.number = tape, number
-        # Saved here and not in the tape: its history leads back to the tape, a cycle that nothing would free.
-        ctx.save_for_backward(vector)
-        return tape.forward(logits, vector), link.clone()
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor | None, link: Tensor | None) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        (vector,) = ctx.saved_tensors
-        if grad is None:
-            grad = vector.new_zeros(len(vector), ctx.tape.shape.reading_size)
-        found = ctx.tape.backward(ctx.number, grad, vector, begins=link is None)
-        return *found, vector.new_zeros(()), None, None
-
-
-class GrowingStack:
+def stack_tape(
+    bottom_vector: Tensor, batch: int, steps: int, shape: StackShape, keep_state: bool
+) -> StackTape | CompiledTape:
     """The stack as a recurrent network uses it: each step's actions may depend on the reading before.
 
-    keep_state: whether `state` will be asked for, which the compiled form has not.
-    bottom_vector [m]; the stack serves `batch` sequences of at most `steps` steps, with gradients, in float64 if
-    bottom_vector is and in float32 otherwise (whatever the logits span).
+    bottom_vector [m] in the precision of the tape. keep_state: whether `state` will be asked for, which the compiled form
+    has not.
     """
-
-    def __init__(
-        self, bottom_vector: Tensor, batch: int, steps: int, shape: StackShape, keep_state: bool = False
-    ) -> None:
-        bottom_vector = bottom_vector.to(torch.promote_types(bottom_vector.dtype, torch.float32))
-        library = None if keep_state else kernel(bottom_vector, shape)
-        tape = StackTape if library is None else partial(CompiledTape, library=library)
-        self._tape = tape(bottom_vector.detach(), batch, steps, shape)
-        self._number = 0
-        self.reading, self._link = _FirstReading.apply(bottom_vector, self._tape)  # B x A*m
-
-    def step(self, action_logits: Tensor, pushed_vector: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Logits B x A x (2A+Q), vector B x m, mask B or None -> reading B x A*m after the update."""
-        dtype = self._tape.bottom_vector.dtype
-        action_logits, pushed_vector = action_logits.to(dtype), pushed_vector.to(dtype)
-        if mask is not None:
-            action_logits = no_op_logits(action_logits, mask)
-        self._number += 1
-        self.reading, self._link = _NextReading.apply(
-            action_logits, pushed_vector, self._link, self._tape, self._number
-        )
-        return self.reading
-
-    def state(self) -> StackState:
-        """The stack as it is now, without gradients; only with `keep_state`."""
-        assert isinstance(self._tape, StackTape)
-        return self._tape.state()
+    library = None if keep_state else kernel(bottom_vector, shape)
+    if library is None:
+        return StackTape(bottom_vector, batch, steps, shape)
+    return CompiledTape(bottom_vector, batch, steps, shape, library)
 
 
 class SteppedStack:
-    """The same, going on from a state, without gradients and without a bound on the number of steps."""
+    """A tape that goes on from a state, without a bound on the number of steps; it cannot be read backwards."""
 
     def __init__(self, state: StackState, shape: StackShape) -> None:
-        self._state = state
-        self.reading = reading(state, shape)
+        self._state, self._shape = state, shape
 
-    def step(self, action_logits: Tensor, pushed_vector: Tensor, mask: Tensor | None = None) -> Tensor:
-        self.reading, self._state = step(self._state, action_logits, pushed_vector, mask)
-        return self.reading
+    def initial_reading(self) -> Tensor:
+        """Reading B x A*m."""
+        return reading(self._state, self._shape)
+
+    def forward(self, action_logits: Tensor, vector: Tensor) -> Tensor:
+        """Logits B x A x (2A+Q) and vector B x m of the next step -> its reading B x A*m."""
+        found, self._state = step(self._state, action_logits, vector)
+        return found
+
+    def backward(self, *_: Any) -> tuple[Tensor, Tensor]:
+        raise RuntimeError(
+            "no gradients pass through a nondeterministic stack that goes on from a cache; run the model on the whole "
+            "sequence without a cache, or under torch.no_grad()"
+        )
 
     def state(self) -> StackState:
         return self._state
