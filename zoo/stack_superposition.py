@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from .stack_shapes import check_steps, sequence_lengths
-from .stack_superposition_compiled import CompiledSequence, kernel
+from .stack_superposition_compiled import CompiledSequence, CompiledTape, kernel
+from .stack_tape import Tape
 from .state_cache import is_right_padded
 
 
@@ -62,47 +63,102 @@ def superposition_stack(actions: Tensor, pushed_vectors: Tensor, mask: Tensor | 
 
 
 class _WholeSequence(torch.autograd.Function):
-    """All steps with their hand-written reverse.
-
-    `stacks[t]` holds the stack after step t in rows 1, 2, ... (1 is the top); row 0 is where the vector that step t+1
-    pushes is put, so that all three actions are shifts of one array. An element deeper than the number of steps to come
-    cannot surface any more, so only min(t, n - t + 1) elements are kept.
-    """
+    """All steps with their hand-written reverse."""
 
     @staticmethod
     def forward(ctx: Any, actions: Tensor, vectors: Tensor) -> Tensor:
         batch, steps, size = vectors.shape
-        stacks = vectors.new_zeros(steps + 1, batch, steps // 2 + 4, size)
-        stacks[:-1, :, 0] = vectors.transpose(0, 1)
-        weights = actions.permute(1, 2, 0)[..., None, None]  # n x 3 x B x 1 x 1
-        for t in range(1, steps + 1):
-            height = min(t, steps - t + 1)
-            old, new = stacks[t - 1], stacks[t, :, 1 : height + 1]
-            push, keep, pop = weights[t - 1]
-            torch.mul(old[:, :height], push, out=new)
-            new.addcmul_(old[:, 1 : height + 1], keep).addcmul_(old[:, 2 : height + 2], pop)
-        ctx.save_for_backward(actions, stacks)
-        return stacks[:, :, 1].transpose(0, 1).contiguous()
+        ctx.tape = tape = SuperpositionTape(vectors.new_empty(batch, size), steps)
+        ctx.shapes = actions.shape, vectors.shape
+        return tape.sequence(actions, vectors)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        actions, stacks = ctx.saved_tensors
-        batch, steps, _ = actions.shape
-        weights = actions.permute(1, 2, 0)[..., None, None]
-        grad_actions = torch.empty_like(actions)
-        grad_vectors = grad.new_empty(batch, steps, grad.shape[-1])
-        later = grad.new_zeros(stacks.shape[1:])  # gradient of stacks[t], rows as there
-        for t in range(steps, 0, -1):
-            height = min(t, steps - t + 1)
-            here = later[:, 1 : height + 1]
-            here[:, 0] += grad[:, t]
-            push, keep, pop = weights[t - 1]
-            earlier = torch.zeros_like(later)
-            for action, (shift, weight) in enumerate(((0, push), (1, keep), (2, pop))):
-                rows = slice(shift, shift + height)
-                grad_actions[:, t - 1, action] = (here * stacks[t - 1][:, rows]).sum((1, 2))
-                earlier[:, rows].addcmul_(here, weight)
-            grad_vectors[:, t - 1] = earlier[:, 0]
-            later = earlier
+        grad_actions, grad_vectors = map(grad.new_empty, ctx.shapes)
+        steps = grad_actions.shape[1]
+        for j in range(steps, 0, -1):
+            ctx.tape.reverse(j, grad[:, j], j == steps, grad_actions[:, j - 1], grad_vectors[:, j - 1])
         return grad_actions, grad_vectors
+
+
+def superposition_tape(like: Tensor, steps: int) -> Tape:
+    """An empty stack for at most `steps` steps with gradients, in the form that is fastest where `like` is.
+
+    like [B, m]: batch, vector size, device and dtype (float32 at least) are taken from it.
+    """
+    like = like.detach().to(torch.promote_types(like.dtype, torch.float32))
+    library = kernel(like)
+    return SuperpositionTape(like, steps) if library is None else CompiledTape(like, steps, library)
+
+
+class SuperpositionTape:
+    """A stack that is written step by step with room for `steps` steps, and read backwards for the gradients.
+
+    `_stacks[t]` holds the stack after step t in rows 1, 2, ... (1 is the top); row 0 is where the vector that step t+1
+    pushes is put, so that all three actions are shifts of one array. An element deeper than the number of steps to come
+    cannot surface any more, so only min(t, n - t + 1) elements are kept.
+    """
+
+    def __init__(self, like: Tensor, steps: int) -> None:
+        batch, size = like.shape
+        self._stacks = like.new_zeros(steps + 1, batch, steps // 2 + 4, size)
+        self._weights = like.new_empty(steps, 3, batch, 1, 1)
+        self._number = 0  # steps so far
+
+    def initial_reading(self) -> Tensor:
+        """Zeros [B, m]."""
+        return torch.zeros_like(self._stacks[0, :, 0])
+
+    def forward(self, actions: Tensor, vector: Tensor) -> Tensor:
+        """Probabilities B x 3 and vector B x m of the next step -> its reading B x m."""
+        self._weights[self._number, :, :, 0, 0] = actions.t()
+        self._stacks[self._number, :, 0] = vector
+        return self._advance()[:, 0].clone()
+
+    def sequence(self, actions: Tensor, vectors: Tensor) -> Tensor:
+        """All steps at once: B x n x 3, B x n x m -> readings B x n+1 x m, the initial one included."""
+        self._weights[..., 0, 0] = actions.permute(1, 2, 0)
+        self._stacks[:-1, :, 0] = vectors.transpose(0, 1)
+        for _ in range(actions.shape[1]):
+            self._advance()
+        return self._stacks[:, :, 1].transpose(0, 1).contiguous()
+
+    def _advance(self) -> Tensor:
+        """The next step, whose actions and vector are in place -> the elements after it."""
+        self._number += 1
+        old, height = self._before(self._number)
+        new = self._stacks[self._number, :, 1 : height + 1]
+        push, keep, pop = self._weights[self._number - 1]
+        torch.mul(old[:, :height], push, out=new)
+        return new.addcmul_(old[:, 1 : height + 1], keep).addcmul_(old[:, 2 : height + 2], pop)
+
+    def backward(self, j: int, grad_reading: Tensor, vector: Tensor | None, begins: bool) -> tuple[Tensor, Tensor]:
+        """Gradient B x m of the reading of step j -> gradients of that step's actions and vector.
+
+        vector: not needed, the tape holds it. begins: whether a backward pass begins here, with no gradient from later
+        steps.
+        """
+        new = self._weights.new_empty
+        grad_actions, grad_vector = new(len(grad_reading), 3), new(grad_reading.shape)
+        self.reverse(j, grad_reading, begins, grad_actions, grad_vector)
+        return grad_actions, grad_vector
+
+    def reverse(self, j: int, grad_reading: Tensor, begins: bool, grad_actions: Tensor, grad_vector: Tensor) -> None:
+        """`backward`, whose results are written into the last two arguments."""
+        if begins:
+            self._later = torch.zeros_like(self._stacks[0])  # gradient of the stack after step j, rows as there
+        old, height = self._before(j)
+        here = self._later[:, 1 : height + 1]
+        here[:, 0] += grad_reading
+        earlier = torch.zeros_like(self._later)
+        for shift, weight in enumerate(self._weights[j - 1]):
+            rows = slice(shift, shift + height)
+            grad_actions[:, shift] = (here * old[:, rows]).sum((1, 2))
+            earlier[:, rows].addcmul_(here, weight)
+        grad_vector.copy_(earlier[:, 0])
+        self._later = earlier
+
+    def _before(self, t: int) -> tuple[Tensor, int]:
+        """The stack before step t, and how many elements are kept after that step."""
+        return self._stacks[t - 1], min(t, len(self._weights) - t + 1)

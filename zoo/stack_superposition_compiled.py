@@ -1,4 +1,4 @@
-"""The superposition stack for whole sequences on a CPU, by the compiled kernel of `superposition_stack.c`."""
+"""The superposition stack on a CPU by the compiled kernel of `superposition_stack.c`: sequences and steps."""
 
 import ctypes
 from typing import Any
@@ -52,3 +52,41 @@ class CompiledSequence(torch.autograd.Function):
             threads,
         )
         return grad_actions, grad_vectors, None, None
+
+
+class CompiledTape:
+    """What `SuperpositionTape` is, by the kernel."""
+
+    def __init__(self, like: Tensor, steps: int, library: ctypes.CDLL) -> None:
+        (batch, size), self._library = like.shape, library
+        self._sizes, self._number = (batch, steps, size), 0  # steps so far
+        self._actions = like.new_empty(steps, batch, 3)
+        self._memory = like.new_empty(batch, library.stack_rows(steps), size)
+        library.stack_begin(*self._sizes, pointer(self._memory))
+
+    def initial_reading(self) -> Tensor:
+        """Zeros [B, m]."""
+        return torch.zeros_like(self._memory[:, 0])
+
+    def forward(self, actions: Tensor, vector: Tensor) -> Tensor:
+        """Probabilities B x 3 and vector B x m of the next step -> its reading B x m."""
+        kept = self._actions[self._number].copy_(actions)
+        self._number += 1
+        reading = self._memory.new_empty(vector.shape)
+        arrays = (kept, self._readable(vector), reading, self._memory)
+        self._library.stack_step_forward(*self._sizes, self._number, *map(pointer, arrays), torch.get_num_threads())
+        return reading
+
+    def backward(self, j: int, grad_reading: Tensor, vector: Tensor | None, begins: bool) -> tuple[Tensor, Tensor]:
+        """As `SuperpositionTape.backward`."""
+        batch, steps, size = self._sizes
+        if begins:
+            self._scratch = self._memory.new_zeros(batch, self._library.scratch_rows(steps), size)
+        found = self._memory.new_empty(batch, 3), self._memory.new_empty(batch, size)
+        arrays = (self._actions[j - 1], self._readable(grad_reading), self._memory, self._scratch, *found)
+        self._library.stack_step_backward(*self._sizes, j, *map(pointer, arrays), torch.get_num_threads())
+        return found
+
+    def _readable(self, tensor: Tensor) -> Tensor:
+        """The tensor as the kernel reads it."""
+        return tensor.to(self._memory.dtype).contiguous()
