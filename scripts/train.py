@@ -31,6 +31,7 @@ from tasks.training.batches import Strings
 from tasks.training.checkpoints import RunFolder
 from tasks.training.loop import Diverged, Run, Trainer
 from tasks.training.schedule import Budget, Protocol, protocol_for
+from tasks.training.scores import GeneralizationSample
 from tasks.training.signals import Interrupted
 from tasks.training.versions import code_version, library_versions
 from zoo import create_model
@@ -108,16 +109,16 @@ def train(arguments: TrainingArguments) -> None:
 
         # Data
         sizes = {"train": arguments.train_size, "validation": arguments.validation_size}
+        where = {"data_dir": arguments.data_dir, "seed": arguments.data_seed}
         with accelerator.main_process_first():  # the others find the generated data in the cache
-            data = task.load_data(
-                data_dir=arguments.data_dir,
-                seed=arguments.data_seed,
-                sizes={split: size for split, size in sizes.items() if size is not None},
-                splits=list(sizes),
-            )
+            given = {split: size for split, size in sizes.items() if size is not None}
+            data = task.load_data(**where, sizes=given, splits=list(sizes))
+            # Loaded apart: it has no part in the training, hence none in what is said of its data.
+            scored = task.load_data(**where, splits=["generalization"]) if arguments.score_during else None
         tokenizer = word_tokenizer(task.words)
         training = Strings(tokenizer, data.sets["train"])
         validation = Strings(tokenizer, data.sets["validation"])
+        sample = GeneralizationSample(task, tokenizer, scored.sets["generalization"]) if scored else None
 
         # Model
         model = create_model(
@@ -138,7 +139,7 @@ def train(arguments: TrainingArguments) -> None:
             "data_digest": hashlib.sha256(f"{training.digest()} {validation.digest()}".encode()).hexdigest(),
         }
         folder.check(settings, resume=arguments.resume)
-        run = Run(model, tokenizer, training, validation, protocol, budget, folder)
+        run = Run(model, tokenizer, training, validation, protocol, budget, folder, sample)
         trainer = Trainer(accelerator, run, seed=arguments.seed, save_minutes=arguments.save_minutes)
         accelerator.wait_for_everyone()  # all have checked the folder before it changes
         if arguments.resume:

@@ -90,6 +90,13 @@ class TrainingArguments:
         5.0,
         type=float,
     )
+    score_during: bool = option(
+        REPORT,
+        "at each checkpoint also score 500 lines of the generalization set by both rules, into log.jsonl; "
+        "compare.py draws the curves; training is not changed by it",
+        False,
+        action="store_true",
+    )
     tensorboard: bool = option(REPORT, "also write TensorBoard events into the run folder", False, action="store_true")
 
     def __post_init__(self) -> None:

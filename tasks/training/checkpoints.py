@@ -34,7 +34,7 @@ from zoo.errors import UserError
 
 # What a resumed run may change: budgets, where it runs, how it reports, where the same data lie. All else would make it
 # another run.
-FREE = {"output", "resume", "threads", "save_minutes", "tensorboard", "code_version", "versions"}
+FREE = {"output", "resume", "threads", "save_minutes", "score_during", "tensorboard", "code_version", "versions"}
 FREE |= {"max_examples", "max_minutes", "max_epochs", "data_dir", "data"}
 
 # Temporary names: of folders here, of files in `write_text`.

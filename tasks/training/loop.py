@@ -18,6 +18,7 @@ from tasks.training.batches import Examples, epoch_batches, length_batches, to_d
 from tasks.training.checkpoints import Progress, RunFolder, parameter_digest
 from tasks.training.objective import summed_cross_entropy, validation_cross_entropy
 from tasks.training.schedule import Budget, Plateau, Protocol
+from tasks.training.scores import GeneralizationSample
 from tasks.training.signals import Interrupted, Signals
 
 
@@ -36,6 +37,7 @@ class Run:
     protocol: Protocol
     budget: Budget
     folder: RunFolder
+    sample: GeneralizationSample | None = None  # scored at each checkpoint; training is the same with and without
 
 
 class Trainer:
@@ -169,18 +171,27 @@ class Trainer:
         }
         if not math.isfinite(value):
             progress.record["note"] = f"validation cross-entropy is {value}: not an improvement"
+        elif run.sample is not None:
+            progress.record["scores"] = self._score(run.sample)
         progress.loss, progress.strings = 0.0, 0
         self._save()
         self._publish()
-        figures = {key: number for key, number in progress.record.items() if isinstance(number, float)}
-        self.accelerator.log(figures, step=progress.examples)
+        self.accelerator.log(_figures(progress.record), step=progress.examples)
         if self.accelerator.is_main_process:
             bar.write(
                 f"checkpoint {progress.checkpoint}: {progress.examples:,} examples, "
                 f"train loss {progress.record['train_loss']:.4f} a string, validation cross-entropy {value:.5f} a token"
-                + (" (best so far)" if best else ""),
+                + (" (best so far)" if best else "")
+                + describe_scores(progress.record),
                 file=sys.stderr,
             )
+
+    def _score(self, sample: GeneralizationSample) -> dict[str, Any]:
+        """The scores of this checkpoint. The clock stands still: a budget of minutes is one of training."""
+        begun = time.perf_counter()
+        scores = sample.score(self.accelerator, self.run.model)
+        self._started += time.perf_counter() - begun
+        return scores
 
     def _save_is_due(self) -> bool:
         return self.progress.seconds - self._saved_at >= self._save_seconds
@@ -232,3 +243,22 @@ class Trainer:
         interval = 0.5 if sys.stderr.isatty() else 30.0
         main = self.accelerator.is_main_process
         return tqdm(total=total, initial=seen, unit=" examples", disable=not main, mininterval=interval)
+
+
+def describe_scores(record: dict[str, Any]) -> str:
+    """The full accuracies of a log line, as the end of a sentence; empty where nothing was scored."""
+    if "scores" not in record:
+        return ""
+    full = ", ".join(f"{rule} {value:.3f}" for rule, value in record["scores"]["full_accuracy"].items())
+    return f"; full accuracy: {full}"
+
+
+def _figures(record: dict[str, Any], prefix: str = "") -> dict[str, float]:
+    """The measured numbers of a log line for trackers, nested ones by their path."""
+    figures = {}
+    for key, value in record.items():
+        if isinstance(value, dict):
+            figures |= _figures(value, f"{prefix}{key}/")
+        elif isinstance(value, float):
+            figures[prefix + key] = value
+    return figures

@@ -130,6 +130,35 @@ def test_a16_the_same_seed_gives_the_same_run_and_another_seed_another(train, fi
     assert data[0] == data[1] != data[2]
 
 
+def test_scores_during_training_change_neither_order_nor_result(train, finished, tmp_path):
+    folder = tmp_path / "run"
+    assert train(*TINY, *BUDGET, "--output", folder, "--score-during") == 0
+    assert read(folder)["digest"] == read(finished)["digest"]
+    log = log_of(folder)
+    scores = [line.pop("scores") for line in log]
+    assert log == log_of(finished)
+    assert [score["n"] for score in scores] == [500] * 5
+    assert scores[0] != scores[-1]
+    given, plain = (read(run, "arguments.json") for run in (folder, finished))
+    assert {name for name in given if given[name] != plain[name]} == {"output", "score_during"}
+
+
+def test_scores_of_published_files_leave_the_words_about_the_data_as_they_are(train, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    make_data = ["--task", "question_formation", "--output", "data"]
+    make_data += ["--sizes", "train=300,validation=60,test=50,generalization=40"]
+    runpy.run_path(ROOT / "scripts" / "make_data.py")["main"](make_data)
+    short = [*TINY, "--data", "data", "--max-examples", 50]
+    assert train(*short, "--output", "plain") == 0
+    assert train(*short, "--output", "run", "--score-during") == 0
+    assert log_of(Path("run"))[0]["scores"]["n"] == 40
+    assert read(Path("run"), "arguments.json")["data"] == read(Path("plain"), "arguments.json")["data"]
+    Path("data/question_formation.gen").unlink()
+    capsys.readouterr()
+    assert train(*short, "--output", "other", "--score-during") == 2
+    assert "holds no generalization set" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_killed_run_resumes_to_the_end_of_the_unbroken_one(finished, tmp_path):
     folder = tmp_path / "run"

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
-from tiny_run import TOKENIZER, pairs, record_gradients, tiny_model, tiny_trainer
+from tiny_run import TOKENIZER, pairs, record_gradients, tiny_model, tiny_sample, tiny_trainer
 
 from tasks.processes import leave_group
 from tasks.training import loop
@@ -25,6 +25,7 @@ from tasks.training.signals import Interrupted
 
 # Validation figures as rank 0 sees them: it converges at the fifth checkpoint. Rank 1 sees ever better ones.
 FALLING_OUT = [3.0, 2.0, 2.5, 2.1, 2.2]
+SAMPLES = {"plain": None, "scored": tiny_sample()}
 
 
 def gradients(folder):
@@ -119,6 +120,17 @@ def validation(folder):
     return [validation_cross_entropy(accelerator, model, Strings(TOKENIZER, pairs(count)), 64) for count in (9, 1)]
 
 
+def scored(folder):
+    """Scores of 11 examples of each rule, and of 1, which one of the processes lacks; digests with and without."""
+    accelerator, model = Accelerator(cpu=True), tiny_model()
+    scores = [tiny_sample(count).score(accelerator, model) for count in (11, 1)]
+    budget = Budget(max_examples=130)
+    digests = [
+        tiny_trainer(folder / name, budget=budget, sample=sample).train()["digest"] for name, sample in SAMPLES.items()
+    ]
+    return {"scores": scores, "digests": digests}
+
+
 def registry(folder):
     """For each registry entry, the loss after 3 updates, which need a gradient for every parameter."""
     from zoo import create_model, list_models
@@ -140,7 +152,7 @@ def registry(folder):
 
 def main(folder):
     accelerator = Accelerator(cpu=True)
-    checks = [gradients, early_stop, resumed, signalled, diverging, validation, registry]
+    checks = [gradients, early_stop, resumed, signalled, diverging, validation, scored, registry]
     results = {"processes": accelerator.num_processes}
     for check in checks:
         results[check.__name__] = gather_object([check(folder / check.__name__)])

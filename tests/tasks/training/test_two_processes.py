@@ -11,7 +11,7 @@ import pytest
 from accelerate import Accelerator
 from pair_worker import FALLING_OUT
 from safetensors.torch import load_file
-from tiny_run import TOKENIZER, pairs, tiny_model, tiny_trainer
+from tiny_run import TOKENIZER, pairs, tiny_model, tiny_sample, tiny_trainer
 from transformers import GPT2LMHeadModel
 
 from tasks.training import loop
@@ -85,6 +85,19 @@ def test_s05_a12_validation_is_exact_whatever_the_number_of_processes(results):
         for value, count in zip(values, (9, 1), strict=True):
             one = validation_cross_entropy(accelerator, model, Strings(TOKENIZER, pairs(count)), 64)
             assert value == pytest.approx(one, rel=1e-6)
+
+
+def test_scores_during_training_are_those_of_one_process_and_change_nothing(results, folder):
+    for result in results["scored"]:
+        for scores, count in zip(result["scores"], (11, 1), strict=True):
+            one = tiny_sample(count).score(Accelerator(cpu=True), tiny_model())
+            assert scores["n"] == count
+            assert scores["full_mean_log_ratio"] == pytest.approx(one["full_mean_log_ratio"], rel=1e-5)
+            for metric in ("full_accuracy", "partial_accuracy"):
+                assert scores[metric] == pytest.approx(one[metric], rel=1e-5)
+        assert result["digests"][0] == result["digests"][1]
+    lines = [json.loads(line) for line in (folder / "scored" / "scored" / "log.jsonl").read_text().splitlines()]
+    assert [line["scores"]["n"] for line in lines] == [11] * 4
 
 
 def test_h10_checkpoints_of_a_wrapped_model_have_no_prefix(results, folder):

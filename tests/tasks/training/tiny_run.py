@@ -1,6 +1,7 @@
 """The smallest training run, for tests in this process and for the workers that torchrun starts."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import torch
 from accelerate import Accelerator
@@ -12,6 +13,8 @@ from tasks.training.batches import Strings
 from tasks.training.checkpoints import RunFolder
 from tasks.training.loop import Run, Trainer
 from tasks.training.schedule import Budget, protocol_for
+from tasks.training.scores import GeneralizationSample
+from tasks.transformation.corpus import Example
 
 WORDS = ["a", "b", "c", "d", ".", "decl"]
 TOKENIZER = word_tokenizer(WORDS)
@@ -26,6 +29,12 @@ def pairs(count: int, seed: int = 0) -> list[tuple[str, str]]:
         words = [WORDS[int(i)] for i in torch.randint(4, (length,), generator=random)]
         result.append((" ".join([*words, ".", "decl"]), " ".join([*words, "."])))
     return result
+
+
+def tiny_sample(count: int = 11, partial: str = "first_word") -> GeneralizationSample:
+    """A sample of the copies above, which the linear rule turns round."""
+    task = SimpleNamespace(partial=partial, linear=lambda source: " ".join(reversed(source.split())))
+    return GeneralizationSample(task, TOKENIZER, [Example(*pair) for pair in pairs(count, seed=2)])
 
 
 def tiny_model(dropout: float = 0.1) -> GPT2LMHeadModel:
@@ -44,6 +53,7 @@ def tiny_trainer(
     resume: bool = False,
     dropout: float = 0.1,
     save_minutes: float = 5.0,
+    sample: GeneralizationSample | None = None,
     **protocol: float,
 ) -> Trainer:
     """A trainer as scripts/train.py makes it: a checkpoint every 40 examples, 64 tokens a batch."""
@@ -57,6 +67,7 @@ def tiny_trainer(
         protocol=protocol_for("seed-000", **settings),
         budget=budget or Budget(),
         folder=RunFolder(folder),
+        sample=sample,
     )
     set_seed(1, device_specific=True)
     trainer = Trainer(accelerator, run, save_minutes=save_minutes)
