@@ -1,8 +1,8 @@
 """A controller and its stack over a sequence, step by step, with one hand-written reverse for the whole loop.
 
 Each layer has one matrix product a step: its weights for what comes from below and for its own hidden state lie side by
-side, and so do the vectors they multiply, [reading | hidden] in the first layer and [below | hidden] in the others. A
-last product gives the stack's actions and pushed vector. The gradients of all weights are products over all steps at once.
+side, and so do the vectors they multiply, [reading | hidden] in the first layer and [below | hidden] in the others. One
+more gives the stack's actions and pushed vector. The gradient of each weight is one product over all steps.
 """
 
 from typing import Any, NamedTuple
@@ -15,13 +15,13 @@ from .recurrent_stacks import StackRun
 
 
 class Weights(NamedTuple):
-    """layers: for each [gates, below + d]. biases [gates]: of the layers above the first, whose bias is in its projected
-    input. actions [a+m, d] and action_bias [a+m]: of the stack, or None."""
+    """layers: for each [gates, below + d]. biases [gates]: of the layers above the first, whose projected input has it.
+    actions [a+m, d] and action_bias [a+m]: of the stack; empty, with a+m = 0, where there is none."""
 
     layers: list[Tensor]
     biases: list[Tensor]
-    actions: Tensor | None = None
-    action_bias: Tensor | None = None
+    actions: Tensor
+    action_bias: Tensor
 
 
 class Gradients(NamedTuple):
@@ -57,7 +57,7 @@ class Recurrence:
         cell = LstmCell if len(state) == LstmCell.parts else RnnCell
         self._cells = [cell(tuple(part[:, layer] for part in state[1:]), steps) for layer in range(len(weights.layers))]
         self._gates = [torch.empty_like(projected) for _ in weights.layers]
-        # What the products multiply before each step; the last entries hold the hidden states and the reading at the end.
+        # What the products multiply before each step; the last entries hold the end.
         self._factors = [projected.new_empty(steps + 1, batch, weight.shape[1]) for weight in weights.layers]
         for layer in range(len(weights.layers)):
             self.hidden(layer)[0] = state[0][:, layer]
@@ -77,17 +77,13 @@ class Recurrence:
         return tuple(torch.stack([part[counts, rows] for part in parts], 1) for parts in zip(*layers, strict=True))
 
     def forward(self) -> None:
-        stack = self._stack
-        if stack is None:
-            self._forward(None)
-            return
         sums = self._projected.new_empty(*self._projected.shape[:2], len(self._weights.actions))
         self._forward(sums)
-        if stack.is_too_wide(sums):
-            stack.restart(torch.float64)
+        if self._stack is not None and self._stack.is_too_wide(sums):
+            self._stack.restart(torch.float64)
             self._forward(sums)
 
-    def _forward(self, action_sums: Tensor | None) -> None:
+    def _forward(self, action_sums: Tensor) -> None:
         # n x B x a+m
         layers, biases, actions, action_bias = self._weights
         hidden, readings = [self.hidden(layer) for layer in range(len(layers))], self.readings()
@@ -114,7 +110,7 @@ class Recurrence:
         """From the gradients of the last layer's hidden states [n+1, B, d] and of the readings [n+1, B, r]."""
         layers, actions = self._weights.layers, self._weights.actions
         grad_sums = [torch.empty_like(gates) for gates in self._gates]
-        grad_actions = None if actions is None else grad_hidden.new_empty(*grad_sums[0].shape[:2], len(actions))
+        grad_actions = grad_hidden.new_empty(*grad_sums[0].shape[:2], len(actions))
         grads = [torch.zeros_like(grad_hidden[0]) for _ in layers]  # of the hidden states after the step
         grads[-1] = grad_hidden[-1]
         grad_reading = grad_readings[-1]
@@ -135,13 +131,11 @@ class Recurrence:
             grads[-1] = grads[-1] + grad_hidden[t]
         return Gradients(grad_sums[0], torch.stack(grads, 1), grad_reading, self._grad_weights(grad_sums, grad_actions))
 
-    def _grad_weights(self, grad_sums: list[Tensor], grad_actions: Tensor | None) -> Weights:
+    def _grad_weights(self, grad_sums: list[Tensor], grad_actions: Tensor) -> Weights:
         # n x B x gates of each layer, n x B x a+m
         flat = [grad.flatten(0, 1) for grad in grad_sums]
         layers = [grad.t() @ factor[:-1].flatten(0, 1) for grad, factor in zip(flat, self._factors, strict=True)]
         biases = [grad.sum(0) for grad in flat[1:]]
-        if grad_actions is None:
-            return Weights(layers, biases)
         actions = grad_actions.flatten(0, 1)
         return Weights(layers, biases, actions.t() @ self.hidden()[1:].flatten(0, 1), actions.sum(0))
 
@@ -154,14 +148,12 @@ def recur(
     stack: StackRun | None = None,
     active: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Recurrence]:
-    """Run it (arguments as for `Recurrence`), with gradients for projected, the first hidden states, the weights and what
-    the stack starts with -> hidden states [n+1, B, d] and readings [n+1, B, r] before and after each step, and the run.
+    """Run it (arguments as for `Recurrence`); gradients reach projected, the first hidden states, the weights and the
+    stack's start. -> hidden states [n+1, B, d] and readings [n+1, B, r] before and after each step, and the run.
     """
     layers, biases, actions, action_bias = weights
     detached = Weights(
-        [w.detach() for w in layers],
-        [b.detach() for b in biases],
-        *(None if w is None else w.detach() for w in (actions, action_bias)),
+        [w.detach() for w in layers], [b.detach() for b in biases], actions.detach(), action_bias.detach()
     )
     run = Recurrence(projected.detach(), tuple(part.detach() for part in state), detached, masks, stack, active)
     start = None if stack is None else stack.start

@@ -1,7 +1,7 @@
 """The element-wise part of a step of the simple RNN and the LSTM (seed 000, equations 7a and 8a), and its reverse.
 
-A cell keeps what a run of n steps needs to be read backwards. `forward(t, sums, hidden)` is called for t = 0, 1, ... and
-puts the activations of the gates in the place of the sums [B, gates]. `backward(t, gates, grad, grad_sums)` is called for
+A cell keeps what a run of n steps needs to be read backwards. `forward(t, sums, hidden)` is called for t = 0, 1, ...,
+and puts the gates' activations in the place of the sums [B, gates]. `backward(t, gates, grad, grad_sums)` is called for
 t = n-1, ..., 0 with these activations and the gradient of the hidden vectors, and writes the gradient of the sums.
 """
 

@@ -34,8 +34,8 @@ class Controller(nn.Module):
     ) -> tuple[Tensor, Tensor | None, Recurrence | None]:
         """All steps, by the library's kernels where they can do it.
 
-        inputs [n, B, E], state before the first step, active [n, B]: which rows take part in a step of the stack or, with
-        keep_state, of a state that will be asked for; None for all
+        inputs [n, B, E], state before the first step, active [n, B]: rows whose stack takes part in a step (None: all),
+        keep_state: whether the run will be asked for a state
         -> last layer's hidden states [n+1, B, d] before and after each step, the stack's readings [n+1, B, r], the run
         """
         # Autocast: the recurrence stays in the parameters' precision, which the library's CPU kernel needs as well.
@@ -63,10 +63,13 @@ class Controller(nn.Module):
         return torch.cat([first, hidden])
 
     def _joint(self, inputs: int, stack: StackRun | None) -> Weights:
-        """What each layer's product multiplies. `inputs`: columns of the first layer that it does not."""
+        """The weights of each step's products. inputs: columns of the first layer that `projected` has dealt with."""
         below = [weight[:, inputs if not layer else 0 :] for layer, weight in enumerate(self.input_weights)]
         layers = [torch.cat(pair, 1) for pair in zip(below, self.hidden_weights, strict=True)]
-        return Weights(layers, list(self.biases)[1:], *(stack.weights if stack is not None else ()))
+        if stack is None:
+            none = self.initial_hidden.new_empty(0, self.initial_hidden.shape[1])
+            return Weights(layers, list(self.biases)[1:], none, none[:, 0])
+        return Weights(layers, list(self.biases)[1:], *stack.weights)
 
     def _masks(self, projected: Tensor) -> Tensor | None:
         """Dropout of what one layer passes to the next [L-1, n, B, d]."""

@@ -1,13 +1,4 @@
-"""The stacks as recurrent networks drive them: actions and vector from the last hidden state (seed 000, section 4.1).
-
-A tape is a stack that is written step by step and read backwards for the gradients:
-   initial_reading()         -> reading [B, r] before the first step
-   forward(actions, vector)  [B, ...] and [B, m] of the next step -> its reading [B, r]
-   backward(j, grad_reading, vector, begins)
-                             for steps j = n, ..., 1 -> gradients of that step's actions and vector; `begins` at the
-                             first call of a backward pass, before which no gradient comes from later steps
-   state()                   the stack now, tensors with the batch on axis 0; only if it was begun with `keep_state`
-"""
+"""The stacks as recurrent networks drive them: actions and vector from the hidden state (seed 000, section 4.1)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,54 +12,57 @@ from .stack_fields import ACTIVATIONS
 from .stack_nondeterministic import SteppedStack, no_op_logits, spans_too_much, stack_tape
 from .stack_recursion import StackState
 from .stack_shapes import StackShape
-from .stack_superposition import no_op_actions
+from .stack_superposition import SteppedTape, no_op_actions, superposition_tape
 
 
 class StackInterface(nn.Module):
-   """Two linear maps of the hidden state, used as one: to the actions and to the vector that a push pushes."""
+    """Two linear maps of the hidden state, used as one: to the actions and to the vector that a push pushes."""
 
-   reading_size: int
+    reading_size: int
 
-   def __init__(self, config: Any, actions: int, vector_size: int, gain: float | None = 1.0) -> None:
-       super().__init__()
-       self.actions = Linear(config.hidden_size, actions, gain=gain)
-       self.pushed_vector = Linear(config.hidden_size, vector_size, gain=gain)
-       self.activation = config.pushed_vector_activation
+    def __init__(self, config: Any, actions: int, vector_size: int, gain: float | None = 1.0) -> None:
+        super().__init__()
+        self.actions = Linear(config.hidden_size, actions, gain=gain)
+        self.pushed_vector = Linear(config.hidden_size, vector_size, gain=gain)
+        self.activation = config.pushed_vector_activation
 
-   def joint(self) -> tuple[Tensor, Tensor]:
-       """Weight [a+m, d] and bias [a+m] of both maps."""
-       parts = self.actions, self.pushed_vector
-       return torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
+    def joint(self) -> tuple[Tensor, Tensor]:
+        """Weight [a+m, d] and bias [a+m] of both maps."""
+        parts = self.actions, self.pushed_vector
+        return torch.cat([part.weight for part in parts]), torch.cat([part.bias for part in parts])
 
-   def start(self) -> Tensor | None:
-       """What the empty stack is made of, if it is learned."""
-       return None
+    def start(self) -> Tensor | None:
+        """What the empty stack is made of, if it is learned."""
+        return None
 
-   def grad_start(self, tape: Any, grad_reading: Tensor) -> Tensor | None:
-       """Gradient of `start`, after the tape was read backwards. grad_reading [B, r]: of the initial reading."""
-       return None
+    def grad_start(self, tape: Any, grad_reading: Tensor) -> Tensor | None:
+        """Gradient of `start`, after the tape was read backwards. grad_reading [B, r]: of the initial reading."""
+        return None
 
-   def tape(
-       self, batch: int, steps: int, keep_state: bool, past: tuple[Tensor, ...] | None, dtype: torch.dtype
-   ) -> Any:
-       """A tape of `steps` steps for `batch` sequences, from the empty stack on or from the state `past`."""
-       raise NotImplementedError
+    def tape(
+        self, batch: int, steps: int, keep_state: bool, past: tuple[Tensor, ...] | None, dtype: torch.dtype
+    ) -> Any:
+        """A `Tape` of `steps` steps for `batch` sequences, from the empty stack on or from the state `past`.
 
-   def is_too_wide(self, sums: Tensor) -> bool:
-       """Whether sums [..., a] of actions ask for more than float32."""
-       return False
+        keep_state: it must have a method `state`, which gives what `past` may be.
+        """
+        raise NotImplementedError
 
-   def to_actions(self, sums: Tensor) -> Tensor:
-       """Sums [B, a] -> actions [B, ...]."""
-       raise NotImplementedError
+    def is_too_wide(self, sums: Tensor) -> bool:
+        """Whether sums [..., a] of actions ask for more than float32."""
+        return False
 
-   def to_actions_backward(self, grad: Tensor, actions: Tensor) -> Tensor:
-       """Gradient of the actions -> gradient of their sums [B, a]."""
-       raise NotImplementedError
+    def to_actions(self, sums: Tensor) -> Tensor:
+        """Sums [B, a] -> actions [B, ...]."""
+        raise NotImplementedError
 
-   def keep_still(self, actions: Tensor, active: Tensor) -> Tensor:
-       """Actions [B, ...] that leave the stack as it is outside `active` [B]."""
-       raise NotImplementedError
+    def to_actions_backward(self, grad: Tensor, actions: Tensor) -> Tensor:
+        """Gradient of the actions -> gradient of their sums [B, a]."""
+        raise NotImplementedError
+
+    def keep_still(self, actions: Tensor, active: Tensor) -> Tensor:
+        """Actions [B, ...] that leave the stack as it is outside `active` [B]."""
+        raise NotImplementedError
 
 
 class SuperpositionInterface(StackInterface):
@@ -81,8 +75,10 @@ class SuperpositionInterface(StackInterface):
     def tape(
         self, batch: int, steps: int, keep_state: bool, past: tuple[Tensor, ...] | None, dtype: torch.dtype
     ) -> Any:
-        elements = self.actions.weight.new_zeros(batch, 1, self.reading_size, dtype=dtype) if past is None else past[0]
-        return superposition_tape(elements, steps, keep_state or past is not None)
+        if past is None and not keep_state:
+            return superposition_tape(self.actions.weight.new_empty(batch, self.reading_size, dtype=dtype), steps)
+        empty = self.actions.weight.new_zeros(batch, 1, self.reading_size, dtype=dtype)
+        return SteppedTape(empty if past is None else past[0])
 
     def to_actions(self, sums: Tensor) -> Tensor:
         return sums.softmax(1)
@@ -184,6 +180,7 @@ class StackRun:
         return None if self.start is None else self._interface.grad_start(self._tape, grad_reading)
 
     def state(self) -> tuple[Tensor, ...]:
+        """The stack now, tensors with the batch on axis 0; only if it was begun with `keep_state`."""
         return tuple(self._tape.state())
 
     def _split(self, sums: Tensor) -> tuple[Tensor, Tensor]:

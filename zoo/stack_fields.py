@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class Activation(NamedTuple):
-    """forward: of a pushed vector. backward: gradient of the activated vector, activated vector -> gradient before it."""
+    """backward: gradient of the activated vector, activated vector -> gradient of the vector before."""
 
     forward: Callable[[Tensor], Tensor]
     backward: Callable[[Tensor, Tensor], Tensor]

@@ -25,9 +25,9 @@ from .stack_shapes import StackShape, check_steps, sequence_lengths
 from .state_cache import is_right_padded
 
 __all__ = [
-    "SteppedStack",
     "StackShape",
     "StackState",
+    "SteppedStack",
     "initial_state",
     "nondeterministic_stack",
     "reading",
@@ -153,8 +153,8 @@ def stack_tape(
 ) -> StackTape | CompiledTape:
     """The stack as a recurrent network uses it: each step's actions may depend on the reading before.
 
-    bottom_vector [m] in the precision of the tape. keep_state: whether `state` will be asked for, which the compiled form
-    has not.
+    bottom_vector [m] in the precision of the tape. keep_state: whether `state` will be asked for; the compiled form has
+    none.
     """
     library = None if keep_state else kernel(bottom_vector, shape)
     if library is None:

@@ -92,6 +92,37 @@ def superposition_tape(like: Tensor, steps: int) -> Tape:
     return SuperpositionTape(like, steps) if library is None else CompiledTape(like, steps, library)
 
 
+class SteppedTape:
+    """A tape that goes on from elements [B, k, m], keeps the whole stack, and has no bound on the number of steps."""
+
+    def __init__(self, elements: Tensor) -> None:
+        self._before: list[tuple[Tensor, Tensor, Tensor]] = []  # of each step: elements before, actions, vector
+        self._elements = self._grad = elements
+
+    def initial_reading(self) -> Tensor:
+        return self._elements[:, 0]
+
+    def forward(self, actions: Tensor, vector: Tensor) -> Tensor:
+        """Probabilities B x 3 and vector B x m of the next step -> its reading B x m."""
+        self._before.append((self._elements, actions, vector))
+        self._elements = step(self._elements, actions, vector)
+        return self._elements[:, 0]
+
+    def backward(self, j: int, grad_reading: Tensor, vector: Tensor, begins: bool) -> tuple[Tensor, Tensor]:
+        """As `SuperpositionTape.backward`, by automatic differentiation of the step."""
+        with torch.enable_grad():
+            inputs = tuple(tensor.detach().requires_grad_() for tensor in self._before[j - 1])
+            after = step(*inputs)
+        grad = torch.zeros_like(after) if begins else self._grad.clone()
+        grad[:, 0] += grad_reading
+        self._grad, grad_actions, grad_vector = torch.autograd.grad(after, inputs, grad)
+        return grad_actions, grad_vector
+
+    def state(self) -> tuple[Tensor, ...]:
+        """The elements [B, k, m] after the steps so far."""
+        return (self._elements,)
+
+
 class SuperpositionTape:
     """A stack that is written step by step with room for `steps` steps, and read backwards for the gradients.
 
