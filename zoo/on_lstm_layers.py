@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from transformers import initialization as init
 
 from .dropout import dropout
 from .on_lstm_cell import Levels
@@ -24,7 +25,35 @@ class LockedDropout(nn.Module):
         return x * dropout(x.new_ones(x.shape[1:]), self.rate, True)
 
 
-class LayersOutput(NamedTuple):
+class OnLstmLayer(nn.Module):
+    """One layer: `inputs` numbers come in at each step.
+
+    weight_dropout: DropConnect, one mask on the recurrent weights for each call; the kept ones are scaled up, where the
+    authors scale all weights down in evaluation.
+    """
+
+    def __init__(self, inputs: int, levels: Levels, weight_dropout: float) -> None:
+        super().__init__()
+        size = levels.count * levels.size
+        self.levels, self.weight_dropout = levels, weight_dropout
+        self.input_weight = nn.Parameter(torch.empty(levels.gates, inputs))
+        self.hidden_weight = nn.Parameter(torch.empty(levels.gates, size))
+        self.bias = nn.Parameter(torch.empty(levels.gates))
+
+    def initialize_as_linear(self) -> None:
+        """As two linear layers begin, one for the inputs and one, which has the bias, for the hidden vectors."""
+        pairs = (self.input_weight,) * 2, (self.hidden_weight,) * 2, (self.bias, self.hidden_weight)
+        for parameter, weight in pairs:
+            bound = weight.shape[1] ** -0.5
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, inputs: Tensor, hidden: Tensor, cells: Tensor) -> tuple[Tensor, Tensor, Scan]:
+        """inputs [n, B, E], state [B, d] before the first step -> as `scan`."""
+        weight = dropout(self.hidden_weight, self.weight_dropout, self.training)
+        return scan(nn.functional.linear(inputs, self.input_weight, self.bias), hidden, cells, weight, self.levels)
+
+
+class OnLstmOutputs(NamedTuple):
     """hidden [n+1, B, d] of the last layer before and after each step; levels [n, B, 2]: d_i and d_f of each layer."""
 
     hidden: Tensor
@@ -32,40 +61,33 @@ class LayersOutput(NamedTuple):
     runs: list[Scan]
 
 
-class OnLstmLayers(nn.Module):
-    """ON-LSTM layers of the given sizes: sizes[0] numbers come in, layer l has sizes[l] units.
-
-    dropout: locked, between layers. weight_dropout: DropConnect, one mask on the recurrent weights for each call; the
-    kept ones are scaled up, where the authors scale all weights down in evaluation.
-    """
+class OnLstm(nn.Module):
+    """Layers of the given sizes: sizes[0] numbers come in, layer l has sizes[l] units; locked dropout between them."""
 
     def __init__(
         self, sizes: list[int], chunk_size: int, reverse: bool, dropout: float = 0.0, weight_dropout: float = 0.0
     ) -> None:
         super().__init__()
-        self.levels = [Levels(size // chunk_size, chunk_size, reverse) for size in sizes[1:]]
-        pairs = list(zip(self.levels, sizes, sizes[1:], strict=False))
-        self.input_weights = nn.ParameterList(torch.empty(levels.gates, below) for levels, below, _ in pairs)
-        self.hidden_weights = nn.ParameterList(torch.empty(levels.gates, size) for levels, _, size in pairs)
-        self.biases = nn.ParameterList(torch.empty(levels.gates) for levels in self.levels)
-        self.dropout, self.weight_dropout = LockedDropout(dropout), weight_dropout
+        levels = [Levels(size // chunk_size, chunk_size, reverse) for size in sizes[1:]]
+        pairs = zip(sizes[:-1], levels, strict=True)
+        self.layers = nn.ModuleList(OnLstmLayer(inputs, own, weight_dropout) for inputs, own in pairs)
+        self.dropout = LockedDropout(dropout)
+        self._sizes = sizes[1:]
 
-    def initial_state(self, batch: int) -> tuple[Tensor, ...]:
-        """Zeros: hidden vectors and cells [B, d] of the first layer, of the second, ..."""
-        return tuple(weight.new_zeros(batch, weight.shape[1]) for weight in self.hidden_weights for _ in range(2))
+    def initial_state(self, like: Tensor) -> tuple[Tensor, ...]:
+        """Zeros for inputs [n, B, E]: hidden vectors and cells [B, d] of the first layer, of the second, ..."""
+        return tuple(like.new_zeros(like.shape[1], size) for size in self._sizes for _ in range(2))
 
-    def forward(self, inputs: Tensor, state: tuple[Tensor, ...]) -> LayersOutput:
-        """All steps: inputs [n, B, E], state before the first. Gradients do not reach the state."""
+    def forward(self, inputs: Tensor, state: tuple[Tensor, ...] | None = None) -> OnLstmOutputs:
+        """All steps: inputs [n, B, E], state before the first (None: zeros). Gradients do not reach the state."""
         # Autocast: the recurrence stays in the parameters' precision.
         with torch.autocast(inputs.device.type, enabled=False):
-            hidden = inputs.to(self.biases[0].dtype)
+            hidden = inputs = inputs.to(self.layers[0].bias.dtype)
+            state = self.initial_state(inputs) if state is None else state
             levels, runs = [], []
-            layers = zip(self.input_weights, self.hidden_weights, self.biases, self.levels, strict=True)
-            for number, (w_in, w_hidden, bias, sizes) in enumerate(layers):
-                below = self.dropout(hidden[1:]) if number else hidden
-                weight = dropout(w_hidden, self.weight_dropout, self.training)
-                projected = nn.functional.linear(below, w_in, bias)
-                hidden, means, run = scan(projected, *state[2 * number : 2 * number + 2], weight, sizes)
-                levels.append(means)
+            for number, layer in enumerate(self.layers):
+                below = self.dropout(hidden[1:]) if number else inputs
+                hidden, of_layer, run = layer(below, *state[2 * number : 2 * number + 2])
+                levels.append(of_layer)
                 runs.append(run)
-        return LayersOutput(hidden, levels, runs)
+        return OnLstmOutputs(hidden, levels, runs)

@@ -140,7 +140,7 @@ def registry(folder):
     for name in list_models():
         if "transformation" not in get_entry(name).tasks:
             continue
-        model = create_model(name, tokenizer=TOKENIZER, parameters=3_000, seed=1)
+        model = create_model(name, tokenizer=TOKENIZER, parameters=3_000, seed=1, **small(name))
         trainer = tiny_trainer(folder / name, model=model, budget=Budget(max_examples=30), checkpoint_examples=1_000)
         try:
             summary = trainer.train()
