@@ -59,20 +59,26 @@ class OnLstmCell:
         self._kept = cells.new_empty(steps, 2, batch, size)  # what candidate and old cells are multiplied by
         self._outputs = cells.new_empty(steps, batch, size)  # tanh of the cells
         logits, out_gate, candidate, in_forget = _blocks(gates, levels)
-        arrays = (logits, out_gate, candidate, in_forget, self._masters, self._kept, self._outputs, hidden[1:])
-        self._views = list(zip(*(array.unbind() for array in arrays), self.cells[:-1], self.cells[1:], strict=True))
+        arrays = (
+            logits, out_gate, candidate, in_forget, self._masters, *self._masters.unbind(1), self._kept,
+            *self._kept.unbind(1), self._outputs, self.cells[:-1], self.cells[1:], hidden[1:]
+        )  # fmt: skip
+        self._views = list(zip(*(array.unbind() for array in arrays), strict=True))
 
     def forward(self, t: int) -> None:
-        logits, out_gate, candidate, in_forget, masters, kept, output, hidden, before, after = self._views[t]
+        (
+            logits, out_gate, candidate, in_forget, masters, master_input, master_forget, kept, kept_candidate,
+            kept_cells, output, before, after, hidden
+        ) = self._views[t]  # fmt: skip
         logits.copy_(aten._softmax(logits, 2, False))
         torch.bmm(logits, self._to_units, out=masters)
         out_gate.sigmoid_()
         candidate.tanh_()
         in_forget.sigmoid_()
-        both = masters[0] * masters[1]
+        both = master_input * master_forget
         torch.addcmul(masters - both, both, in_forget, out=kept)
-        torch.mul(kept[1], before, out=after)
-        after.addcmul_(kept[0], candidate)
+        torch.mul(kept_cells, before, out=after)
+        after.addcmul_(kept_candidate, candidate)
         torch.tanh(after, out=output)
         torch.mul(out_gate, output, out=hidden)
 

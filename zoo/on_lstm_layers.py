@@ -8,7 +8,7 @@ from transformers import initialization as init
 
 from .dropout import dropout
 from .on_lstm_cell import Levels
-from .on_lstm_scan import Scan, scan
+from .on_lstm_scan import Scan, Weights, scan
 
 
 class LockedDropout(nn.Module):
@@ -49,8 +49,8 @@ class OnLstmLayer(nn.Module):
 
     def forward(self, inputs: Tensor, hidden: Tensor, cells: Tensor) -> tuple[Tensor, Tensor, Scan]:
         """inputs [n, B, E], state [B, d] before the first step -> as `scan`."""
-        weight = dropout(self.hidden_weight, self.weight_dropout, self.training)
-        return scan(nn.functional.linear(inputs, self.input_weight, self.bias), hidden, cells, weight, self.levels)
+        kept = dropout(self.hidden_weight, self.weight_dropout, self.training)
+        return scan(inputs, hidden, cells, Weights(self.input_weight, kept, self.bias), self.levels)
 
 
 class OnLstmOutputs(NamedTuple):

@@ -1,10 +1,10 @@
 """A layer of the ON-LSTM over a sequence, with a hand-written reverse.
 
-What the inputs add to the sums is known for all steps before the first. A step is then one matrix product and the
-element-wise part; the gradient of the recurrent weights is one product over all steps.
+What the inputs add to the sums is one product for all steps before the first. A step is then one matrix product and the
+element-wise part; the gradient of each weight is one product over all steps.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,8 +16,16 @@ from .recurrent_cells_compiled import on_lstm_cell
 PACKED_FROM = 2**18  # weights; smaller ones stay in the processor's cache anyway
 
 
+class Weights(NamedTuple):
+    """Of a layer: of the inputs [gates, E], of the hidden vectors [gates, d], and the bias [gates]."""
+
+    inputs: Tensor
+    hidden: Tensor
+    bias: Tensor
+
+
 class Product:
-    """base + x @ weight.T for a weight [G, d] that many steps multiply by x [B, d].
+    """x @ weight.T for a weight [G, d] that many steps multiply by x [B, d].
 
     A large weight is packed once for oneDNN's linear operator where that is there (float32 on a CPU).
     """
@@ -26,13 +34,14 @@ class Product:
         self._transposed = weight.t()
         self._packed: Any = None
         if weight.numel() >= PACKED_FROM and _has_packed_products(weight):
-            self._packed = mkldnn._reorder_linear_weight(weight.to_mkldnn(), batch)
+            self._packed = mkldnn._reorder_linear_weight(weight.contiguous(), batch)
 
-    def add(self, base: Tensor, x: Tensor, out: Tensor) -> None:
+    def add_to(self, sums: Tensor, x: Tensor) -> None:
+        """Add the product to sums [B, G]."""
         if self._packed is None:
-            torch.addmm(base, x, self._transposed, out=out)
+            sums.addmm_(x, self._transposed)
         else:
-            torch.add(base, mkldnn._linear_pointwise(x, self._packed, None, "none", [], ""), out=out)
+            sums.add_(mkldnn._linear_pointwise(x, self._packed, None, "none", [], ""))
 
 
 def _has_packed_products(weight: Tensor) -> bool:
@@ -41,63 +50,61 @@ def _has_packed_products(weight: Tensor) -> bool:
 
 
 class Scan:
-    """One run over n steps: projected [n, B, gates], what the inputs add to the sums; hidden and cells [B, d] before
-    the first step; recurrent weight [gates, d]."""
+    """One run over n steps: inputs [n, B, E], hidden and cells [B, d] before the first step."""
 
-    def __init__(self, projected: Tensor, hidden: Tensor, cells: Tensor, weight: Tensor, levels: Levels) -> None:
-        steps, batch, _ = projected.shape
-        self._steps, self._batch, self._weight, self._levels = steps, batch, weight, levels
-        self._projected, self._gates = projected, torch.empty_like(projected)
-        self.hidden = hidden.new_empty(steps + 1, *hidden.shape)
+    def __init__(self, inputs: Tensor, hidden: Tensor, cells: Tensor, weights: Weights, levels: Levels) -> None:
+        self._inputs, self._weights, self._levels = inputs, weights, levels
+        self._gates = torch.nn.functional.linear(inputs, weights.inputs, weights.bias)
+        self.hidden = hidden.new_empty(len(inputs) + 1, *hidden.shape)
         self.hidden[0] = hidden
         self._cell = on_lstm_cell(cells, self._gates, self.hidden, levels)
 
     def forward(self) -> None:
-        product = Product(self._weight, self._batch)
-        for t, (base, before, sums) in enumerate(zip(self._projected, self.hidden, self._gates)):
-            product.add(base, before, sums)
+        product = Product(self._weights.hidden, self.hidden.shape[1])
+        for t, (before, sums) in enumerate(zip(self.hidden, self._gates, strict=False)):
+            product.add_to(sums, before)
             self._cell.forward(t)
 
     def levels(self) -> Tensor:
         """d_i and d_f [n, B, 2] of each step."""
-        probabilities = self._gates[..., : 2 * self._levels.count].unflatten(2, (2, self._levels.count))
-        return self._levels.means(probabilities)
+        return self._levels.means(self._gates[..., : 2 * self._levels.count].unflatten(2, (2, self._levels.count)))
 
     def states(self) -> tuple[Tensor, Tensor]:
         """Hidden vectors and cells [n+1, B, d] before and after each step."""
         return self.hidden, self._cell.cells
 
-    def backward(self, grad_hidden: Tensor, grad_levels: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Of the hidden vectors [n+1, B, d] and the levels -> of `projected` and of the recurrent weight."""
+    def backward(self, grad_hidden: Tensor, grad_levels: Tensor | None) -> tuple[Tensor, Weights]:
+        """Of the hidden vectors [n+1, B, d] and the levels -> of the inputs and of the weights."""
         grad_gates = torch.empty_like(self._gates)
         self._cell.start_backward(grad_gates, grad_levels)
-        product = Product(self._weight.t(), self._batch)
-        grad = grad_hidden.clone(memory_format=torch.contiguous_format)  # of the hidden vectors, with what comes from later steps
-        each, sums = grad.unbind(), grad_gates.unbind()
-        for t in reversed(range(self._steps)):
-            self._cell.backward(t, each[t + 1])
-            if t:
-                product.add(each[t], sums[t], each[t])
-        return grad_gates, grad_gates.flatten(0, 1).t() @ self.hidden[:-1].flatten(0, 1)
+        product = Product(self._weights.hidden.t(), self.hidden.shape[1])
+        # Of the hidden vectors, with what comes from later steps.
+        grad = grad_hidden.clone(memory_format=torch.contiguous_format).unbind()
+        for t, sums in reversed(list(enumerate(grad_gates))):
+            self._cell.backward(t, grad[t + 1])
+            product.add_to(grad[t], sums)
+        flat = grad_gates.flatten(0, 1)
+        weights = [flat.t() @ factors.flatten(0, 1) for factors in (self._inputs, self.hidden[:-1])]
+        return grad_gates @ self._weights.inputs, Weights(*weights, flat.sum(0))
 
 
 def scan(
-    projected: Tensor, hidden: Tensor, cells: Tensor, weight: Tensor, levels: Levels
+    inputs: Tensor, hidden: Tensor, cells: Tensor, weights: Weights, levels: Levels
 ) -> tuple[Tensor, Tensor, Scan]:
     """Run it (arguments as for `Scan`) -> hidden vectors [n+1, B, d] before and after each step, the levels d_i and d_f
-    [n, B, 2] of each step, and the run. Gradients reach projected and the recurrent weight."""
-    run = Scan(projected.detach(), hidden.detach(), cells.detach(), weight.detach(), levels)
-    after, means = _Scan.apply(run, projected, weight)
-    return after, means, run
+    [n, B, 2] of each step, and the run. Gradients reach inputs and weights."""
+    constants = Weights(*(weight.detach() for weight in weights))
+    run = Scan(inputs.detach(), hidden.detach(), cells.detach(), constants, levels)
+    return *_Scan.apply(run, inputs, *weights), run
 
 
 class _Scan(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, run: Scan, projected: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(ctx: Any, run: Scan, *tensors: Tensor) -> tuple[Tensor, Tensor]:
         run.forward()
         ctx.run = run
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(weight)  # asked for in the backward pass, so that a changed weight is noticed
+        ctx.save_for_backward(*tensors)  # asked for in the backward pass, so that changed weights are noticed
         return run.hidden.detach(), run.levels()  # not the run's own tensor, which would then hold the run
 
     @staticmethod
@@ -106,4 +113,5 @@ class _Scan(torch.autograd.Function):
         _ = ctx.saved_tensors
         if grad_hidden is None:
             grad_hidden = torch.zeros_like(ctx.run.hidden)
-        return None, *ctx.run.backward(grad_hidden, None if grad_levels is None else grad_levels.contiguous())
+        inputs, weights = ctx.run.backward(grad_hidden, None if grad_levels is None else grad_levels.contiguous())
+        return None, inputs, *weights
