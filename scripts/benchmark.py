@@ -2,7 +2,7 @@
 
     python scripts/benchmark.py [--only ROW ...] [--data DIR] [--threads N] [--json FILE]
 
-Rows: models (training speed of every model beside `tf`) and 1 to 7, each with its own denominator. What is compared
+Rows: models (training speed of every model beside `tf`) and 1 to 8, each with its own denominator. What is compared
 takes turns, round by round, so that a change of the machine's speed hits all alike; seconds and ratios are medians over
 rounds. Training is forward, backward, clipping and Adam on batches of at most 1,024 tokens, at 200,000 parameters.
 "Layer" is one pre-norm `torch.nn.TransformerEncoderLayer`, d=68, 4 heads, feedforward 136, forward and backward on a
@@ -32,6 +32,7 @@ from tasks.files import write_text
 from tasks.tokenization import word_tokenizer
 from tasks.training.batches import IGNORE, Strings, length_batches
 from tasks.training.versions import library_versions
+from zoo.on_lstm_layers import OnLstm
 from zoo.stack_nondeterministic import nondeterministic_stack
 from zoo.stack_superposition import superposition_stack
 
@@ -125,7 +126,8 @@ def training_rows(row: str, arguments: argparse.Namespace, plan: dict[str, tuple
 def models_row(row: str, arguments: argparse.Namespace) -> list[Row]:
     batches = make_batches(arguments)
     aim = {"tf-nd": ">= 0.3"}
-    names = ["tf", *(name for name in zoo.list_models() if name != "tf")]
+    others = [name for name in zoo.list_models() if name != "tf" and zoo.get_entry(name).budget["parameters"]]
+    names = ["tf", *others]
     plan = {name: (training(zoo_model(name), batches, True), aim.get(name, "")) for name in names}
     return training_rows(row, arguments, plan, examples(batches))
 
@@ -217,24 +219,51 @@ def operator_row(kind: str, batch: int, steps: int, aim: str) -> Callable[..., l
     def measure(row: str, arguments: argparse.Namespace) -> list[Row]:
         torch.manual_seed(0)
         run, counted = OPERATORS[kind](batch, steps)
-        works = {"layer": layer_work(batch, steps)}
-        for name, compiled in (("compiled", True), ("PyTorch", False)):
-            works[name] = in_form(run, compiled)
-        seconds = take_turns(works, 4 * arguments.rounds)
-        return [
-            Row(
-                row,
-                f"{kind} operator B={batch} n={steps}, {name}",
-                statistics.median(seconds[name]),
-                "layer",
-                statistics.median(a / b for a, b in zip(seconds[name], seconds["layer"], strict=True)),
-                aim if name == "compiled" else "",
-                gflop=counted,
-            )
-            for name in ("compiled", "PyTorch")
-        ]
+        base = "layer", layer_work(batch, steps)
+        aims = {"compiled": aim, "PyTorch": ""}
+        return both_forms(row, f"{kind} operator B={batch} n={steps}", run, base, aims, 4 * arguments.rounds, counted)
 
     return measure
+
+
+def both_forms(
+    row: str, what: str, run: Work, base: tuple[str, Work], aims: dict[str, str], rounds: int, gflop: float
+) -> list[Row]:
+    """Rows of the compiled and of the PyTorch form of what `run` does, time by time of the base."""
+    denominator, other = base
+    works = {denominator: other, "compiled": in_form(run, True), "PyTorch": in_form(run, False)}
+    seconds = take_turns(works, rounds)
+    rows = []
+    for name, aim in aims.items():
+        ratio = statistics.median(a / b for a, b in zip(seconds[name], seconds[denominator], strict=True))
+        rows.append(Row(row, f"{what}, {name}", statistics.median(seconds[name]), denominator, ratio, aim, gflop=gflop))
+    return rows
+
+
+def on_lstm_row(row: str, arguments: argparse.Namespace) -> list[Row]:
+    """Three layers, forward and backward, beside the library's LSTM of the same sizes; 18 and 115 levels."""
+    rows = []
+    for steps, batch, size, chunk_size, rounds, aims in (
+        (25, 40, 90, 5, 4 * arguments.rounds, {"compiled": "<= 1.15", "PyTorch": "<= 3"}),
+        (70, 20, 1150, 10, arguments.rounds, {"compiled": "<= 1.15", "PyTorch": "<= 1.15"}),
+    ):
+        torch.manual_seed(0)
+        lstm, on_lstm = nn.LSTM(size, size, 3), OnLstm([size] * 4, chunk_size, reverse=False)
+        for layer in on_lstm.layers:
+            layer.initialize_as_linear()
+        inputs, grad = torch.randn(steps, batch, size, requires_grad=True), torch.randn(steps, batch, size)
+
+        def run(model: nn.Module = on_lstm, inputs: Tensor = inputs, grad: Tensor = grad) -> None:
+            model(inputs).hidden[1:].backward(grad)
+
+        def base(model: nn.Module = lstm, inputs: Tensor = inputs, grad: Tensor = grad) -> None:
+            model(inputs)[0].backward(grad)
+
+        what = f"ON-LSTM T={steps} B={batch} H={size}"
+        weights = sum(layer.input_weight.numel() + layer.hidden_weight.numel() for layer in on_lstm.layers)
+        gflop = 3 * 2 * steps * batch * weights / 1e9
+        rows += both_forms(row, what, run, ("nn.LSTM", base), aims, rounds, gflop)
+    return rows
 
 
 def in_form(run: Work, compiled: bool) -> Work:
@@ -288,6 +317,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "5": operator_row("nondeterministic", 20, 50, "<= 1"),
     "6": operator_row("superposition", 40, 25, "<= 0.1"),
     "7": encoder_row,
+    "8": on_lstm_row,
 }
 
 

@@ -17,8 +17,8 @@ class OnLstmConfig(PreTrainedConfig):
     master_input_gate: `one_minus_cumax` (the authors) or `reverse_cumax` (seed 001, equation of the complete update).
     Dropout, all but the first and the last locked (one mask for all steps of a sequence): embedding_dropout of whole
     words, input_dropout of token vectors, hidden_dropout between layers, dropout of the last layer's output,
-    weight_dropout of recurrent weights (DropConnect). initialization: `paper` (everything uniform in [-0.1, 0.1], as for
-    the other recurrent networks in seed 000, appendix D) or `authors` (the layers' parameters uniform within
+    weight_dropout of recurrent weights (DropConnect). initialization: `paper` (all uniform in [-0.1, 0.1], as for the
+    other recurrent networks in seed 000, appendix D) or `authors` (the layers' parameters uniform within
     1/sqrt(numbers multiplied), as in the ON-LSTM authors' code).
     """
 
@@ -56,7 +56,7 @@ class OnLstmConfig(PreTrainedConfig):
         for name in ("embedding_dropout", "input_dropout", "hidden_dropout", "dropout", "weight_dropout"):
             check_dropout(getattr(self, name), name)
         own = () if self.embedding_size is None else ("embedding_size",)
-        check_positive(self, "hidden_size", "num_hidden_layers", "chunk_size", *own)
+        check_positive(self, "chunk_size", "hidden_size", "num_hidden_layers", *own)
         for name in ("hidden_size", *own):
             if getattr(self, name) % self.chunk_size:
                 raise ValueError(f"{name} {getattr(self, name)} is not a multiple of chunk_size {self.chunk_size}")

@@ -16,18 +16,18 @@ from torch.ops import aten
 class Levels(NamedTuple):
     """p levels of q units; reverse: whether the master input gate is the reverse cumax (seed 001), else 1 - cumax."""
 
-    count: int
+    number: int
     size: int
     reverse: bool
 
     @property
     def gates(self) -> int:
         """Numbers in a step's sums."""
-        return self.count * (2 + 4 * self.size)
+        return self.number * (2 + 4 * self.size)
 
     def masters(self, like: Tensor) -> Tensor:
         """What takes the probabilities [B, p] of each master gate, input and forget, to its units: [2, p, p*q]."""
-        ones = like.new_ones(self.count, self.count)
+        ones = like.new_ones(self.number, self.number)
         both = torch.stack([ones.tril(0 if self.reverse else -1), ones.triu()])
         return both.repeat_interleave(self.size, 2)
 
@@ -35,20 +35,16 @@ class Levels(NamedTuple):
         """Levels d_i and d_f [..., 2] of probabilities [..., 2, p]: the mean of the master input gate, and one minus
         that of the master forget gate."""
         mean = (probabilities * self.ramp(probabilities)).sum(-1)
-        return mean + mean.new_tensor([1 / self.count, 0]) if self.reverse else mean
+        return mean + mean.new_tensor([1 / self.number, 0]) if self.reverse else mean
 
     def ramp(self, like: Tensor) -> Tensor:
         """Gradient [p] of both means by the probabilities, up to a constant, which a softmax does not feel."""
-        return torch.arange(self.count, dtype=like.dtype, device=like.device) / self.count
+        return torch.arange(self.number, dtype=like.dtype, device=like.device) / self.number
 
 
 class OnLstmCell:
-    """One run over n steps, for cells [B, d] before the first, gates [n, B, 2p+4d], hidden [n+1, B, d].
-
-    forward(t), for t = 0, 1, ..., puts probabilities and activations in the place of the sums gates[t] and the hidden
-    vectors after the step into hidden[t+1]. After start_backward(), backward(t, grad), for t = n-1, ..., 0, writes the
-    gradient of these sums; grad [B, d] is that of the hidden vectors.
-    """
+    """A cell as in recurrent_cells.py, for cells [B, d] before the first step. Probabilities take the place of the
+    master gates' logits."""
 
     def __init__(self, cells: Tensor, gates: Tensor, hidden: Tensor, levels: Levels) -> None:
         (steps, batch, _), size = gates.shape, cells.shape[1]
@@ -112,6 +108,10 @@ class OnLstmCell:
         grad_logits.copy_(aten._softmax_backward_data(of_levels, probabilities, 2, cells.dtype))
         self._grad = cells.mul_(kept)
 
+    def states(self) -> tuple[Tensor, ...]:
+        """The cells [n+1, B, d] before and after each step."""
+        return (self.cells,)
+
     def _means_grad(self, grad_levels: Tensor | None, probabilities: Tensor) -> Tensor:
         # n x B x 2 -> n x 2 x B x p
         if grad_levels is None:
@@ -121,8 +121,8 @@ class OnLstmCell:
 
 def _blocks(gates: Tensor, levels: Levels) -> tuple[Tensor, ...]:
     """Views of gates [n, B, 2p+4d]: master logits [n, 2, B, p], o and candidate [n, B, d], i and f [n, 2, B, d]."""
-    size = levels.count * levels.size
-    logits = gates[..., : 2 * levels.count].unflatten(2, (2, levels.count)).transpose(1, 2)
+    size = levels.number * levels.size
+    logits = gates[..., : 2 * levels.number].unflatten(2, (2, levels.number)).transpose(1, 2)
     last = _last(gates, 4, size)
     return logits, last[:, 0], last[:, 1], last[:, 2:]
 

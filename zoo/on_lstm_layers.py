@@ -34,7 +34,7 @@ class OnLstmLayer(nn.Module):
 
     def __init__(self, inputs: int, levels: Levels, weight_dropout: float) -> None:
         super().__init__()
-        size = levels.count * levels.size
+        size = levels.number * levels.size
         self.levels, self.weight_dropout = levels, weight_dropout
         self.input_weight = nn.Parameter(torch.empty(levels.gates, inputs))
         self.hidden_weight = nn.Parameter(torch.empty(levels.gates, size))
@@ -82,7 +82,7 @@ class OnLstm(nn.Module):
         """All steps: inputs [n, B, E], state before the first (None: zeros). Gradients do not reach the state."""
         # Autocast: the recurrence stays in the parameters' precision.
         with torch.autocast(inputs.device.type, enabled=False):
-            hidden = inputs = inputs.to(self.layers[0].bias.dtype)
+            hidden = inputs = inputs.to(next(self.parameters()).dtype)
             state = self.initial_state(inputs) if state is None else state
             levels, runs = [], []
             for number, layer in enumerate(self.layers):

@@ -54,7 +54,7 @@ class Scan:
 
     def __init__(self, inputs: Tensor, hidden: Tensor, cells: Tensor, weights: Weights, levels: Levels) -> None:
         self._inputs, self._weights, self._levels = inputs, weights, levels
-        self._gates = torch.nn.functional.linear(inputs, weights.inputs, weights.bias)
+        self._gates = torch.nn.functional.linear(inputs.contiguous(), weights.inputs, weights.bias)
         self.hidden = hidden.new_empty(len(inputs) + 1, *hidden.shape)
         self.hidden[0] = hidden
         self._cell = on_lstm_cell(cells, self._gates, self.hidden, levels)
@@ -67,11 +67,11 @@ class Scan:
 
     def levels(self) -> Tensor:
         """d_i and d_f [n, B, 2] of each step."""
-        return self._levels.means(self._gates[..., : 2 * self._levels.count].unflatten(2, (2, self._levels.count)))
+        return self._levels.means(self._gates[..., : 2 * self._levels.number].unflatten(2, (2, self._levels.number)))
 
-    def states(self) -> tuple[Tensor, Tensor]:
+    def states(self) -> tuple[Tensor, ...]:
         """Hidden vectors and cells [n+1, B, d] before and after each step."""
-        return self.hidden, self._cell.cells
+        return self.hidden, *self._cell.states()
 
     def backward(self, grad_hidden: Tensor, grad_levels: Tensor | None) -> tuple[Tensor, Weights]:
         """Of the hidden vectors [n+1, B, d] and the levels -> of the inputs and of the weights."""
@@ -84,8 +84,9 @@ class Scan:
             self._cell.backward(t, grad[t + 1])
             product.add_to(grad[t], sums)
         flat = grad_gates.flatten(0, 1)
-        weights = [flat.t() @ factors.flatten(0, 1) for factors in (self._inputs, self.hidden[:-1])]
-        return grad_gates @ self._weights.inputs, Weights(*weights, flat.sum(0))
+        factors = torch.cat([self._inputs, self.hidden[:-1]], 2).flatten(0, 1)
+        of_inputs, of_hidden = (flat.t() @ factors).split([self._inputs.shape[2], self.hidden.shape[2]], 1)
+        return grad_gates @ self._weights.inputs, Weights(of_inputs, of_hidden, flat.sum(0))
 
 
 def scan(

@@ -38,7 +38,7 @@ class Entry:
     def size_step(self, settings: dict[str, Any]) -> int:
         """What the solved-for size must be a multiple of, under these settings."""
         multiple = self.budget["multiple"]
-        return settings[multiple] if isinstance(multiple, str) else multiple
+        return max(settings[multiple], 1) if isinstance(multiple, str) else multiple
 
     def load_class(self) -> "type[PreTrainedModel]":
         """The model class, known from here on to the Auto classes and saved together with its code."""
@@ -109,8 +109,9 @@ def create_model(
     """A new model of the registry.
 
     word_types: number of word types V; config.vocab_size is V + 4. Or give the tokenizer instead.
-    parameters: the budget that the size is solved for; None means the entry's own, if it has one. No solving if the solved-for field
-    (hidden_size) is among the overrides. seed: of the initial parameters; None draws from torch's global state.
+    parameters: the budget that the size is solved for; None means the entry's own, if it has one. No solving if the
+    solved-for field (hidden_size) is among the overrides. seed: of the initial parameters; None draws from torch's
+    global state.
     config_overrides: fields of the configuration. UserError for an unknown name, field or value.
     """
     import torch

@@ -133,6 +133,7 @@ def scored(folder):
 
 def registry(folder):
     """For each registry entry, the loss after 3 updates, which need a gradient for every parameter."""
+    from tests.zoo.tiny_models import small
     from zoo import create_model, list_models
     from zoo.registry import get_entry
 
