@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from torch.utils._mode_utils import no_dispatch
 from torch.utils._pytree import tree_leaves, tree_map
 
 GPU = torch.device("cuda", 0)
@@ -38,6 +39,9 @@ class GpuTensor(Tensor):
     def is_cuda(self) -> bool:  # type: ignore[override]
         return True
 
+    def tolist(self) -> Any:
+        return self.numbers.tolist()
+
     def __repr__(self, **_: Any) -> str:
         return f"on a pretended GPU: {self.numbers!r}"
 
@@ -49,6 +53,9 @@ class GpuTensor(Tensor):
             raise RuntimeError(f"{operation}: expected all tensors on one device, found cuda:0 and cpu")
         known = {id(x.numbers): x for x in given if isinstance(x, GpuTensor)}
         result = operation(*tree_map(_numbers, args), **tree_map(_numbers, kwargs or {}))
+        if torch.Tag.inplace_view in operation.tags:  # the wrapper's own shape changes with it
+            with no_dispatch():
+                operation(*args, **kwargs or {})
         # What is changed in place stays the tensor it was.
         return tree_map(lambda x: known[id(x)] if id(x) in known else _moved(x), result)
 
@@ -89,16 +96,20 @@ class PretendedGpu(TorchFunctionMode):
     """Within it, tensors that are made on or sent to "cuda" are on the pretended GPU."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        kwargs = dict(kwargs or {})
         named = any(map(_is_gpu, [*args, *kwargs.values()]))
         if named or (function is Tensor.new_tensor and isinstance(args[0], GpuTensor)):
             args, kwargs = tree_map(_on_cpu, (args, kwargs))
             return to_gpu(function(*args, **kwargs))
+        attends = function is nn.functional.scaled_dot_product_attention and isinstance(args[0], GpuTensor)
+        if attends and kwargs.pop("is_causal"):  # the library would make the mask where the numbers are
+            shape = args[0].shape[-2], args[1].shape[-2]
+            kwargs["attn_mask"] = to_gpu(torch.ones(shape, dtype=torch.bool).tril())
         return function(*args, **kwargs)
 
 
 def _is_gpu(x: Any) -> bool:
-    return str(x).split(":")[0] == "cuda" if isinstance(x, torch.device | str) else False
+    return isinstance(x, torch.device) and x.type == "cuda"
 
 
 def _on_cpu(x: Any) -> Any:
