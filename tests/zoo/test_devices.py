@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 from tests.zoo.forms import in_pytorch, leaves, right_padded
 from tests.zoo.pretended_gpu import GpuTensor, PretendedGpu, to_cpu, to_gpu
 from tests.zoo.tiny_models import every_model, greedy, ragged, sentences, tiny
-from zoo.stack_nondeterministic import GrowingStack, SteppedStack, nondeterministic_stack
+from zoo.stack_nondeterministic import nondeterministic_stack
 from zoo.stack_shapes import StackShape
 from zoo.stack_superposition import step, superposition_stack, superposition_tape
 
@@ -59,28 +59,6 @@ def with_gradients(form: Callable[..., Tensor], inputs: tuple[Tensor, ...], mask
     return [readings, *torch.autograd.grad((readings * readings.cos()).sum(), inputs)]
 
 
-def grown(logits: Tensor, vectors: Tensor, bottom: Tensor, mask: Tensor | None) -> Tensor:
-    stack = GrowingStack(bottom, len(logits), logits.shape[1], SHAPE)
-    return stepped(stack, logits, vectors, mask)
-
-
-def grown_with_state(logits: Tensor, vectors: Tensor, bottom: Tensor, mask: Tensor | None) -> Tensor:
-    """The second half goes on from the state that the first leaves, so that its readings have no gradient."""
-    half = logits.shape[1] // 2
-    first = GrowingStack(bottom, len(logits), half, SHAPE, keep_state=True)
-    parts = [stepped(first, logits[:, :half], vectors[:, :half], None if mask is None else mask[:, :half])]
-    second = SteppedStack(first.state(), SHAPE)
-    parts.append(stepped(second, logits[:, half:], vectors[:, half:], None if mask is None else mask[:, half:]))
-    return torch.cat(parts, 1)
-
-
-def stepped(stack: Any, logits: Tensor, vectors: Tensor, mask: Tensor | None) -> Tensor:
-    readings = [stack.reading]
-    for t in range(logits.shape[1]):
-        readings.append(stack.step(logits[:, t], vectors[:, t], None if mask is None else mask[:, t]))
-    return torch.stack(readings, 1)
-
-
 def naive_superposition(actions: Tensor, vectors: Tensor, mask: Tensor | None) -> Tensor:
     elements = vectors[:, :0]
     readings = []
@@ -91,10 +69,9 @@ def naive_superposition(actions: Tensor, vectors: Tensor, mask: Tensor | None) -
 
 
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-@pytest.mark.parametrize("form", [nondeterministic_stack, grown, grown_with_state])
-def test_nondeterministic_stack(form, mask: Tensor | None, gpu: Gpu) -> None:
+def test_nondeterministic_stack(mask: Tensor | None, gpu: Gpu) -> None:
     numbers = torch.randn(3, 5, *SHAPE.action_shape), torch.rand(3, 5, 4), torch.rand(4)
-    check_stack(form, leaves(*numbers, dtype=torch.float64), mask, gpu)
+    check_stack(nondeterministic_stack, leaves(*numbers, dtype=torch.float64), mask, gpu)
 
 
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
