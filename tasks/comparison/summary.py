@@ -1,12 +1,14 @@
 """Means and standard deviations over runs that differ in nothing but their seed."""
 
 import statistics
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeVar
 
 from tasks import list_tasks
 from tasks.evaluation.rows import Row
 from zoo import list_models
+
+Value = TypeVar("Value")
 
 
 class Condition(NamedTuple):
@@ -48,14 +50,20 @@ def summarize(rows: Iterable[Row]) -> Summary:
         variant = Variant(row.model, row.label, row.settings, row.parameters)
         figures = groups.setdefault(condition, {}).setdefault(variant, {})
         figures.setdefault((row.metric, row.set), []).append(row)
-    tasks, models = list_tasks(), list_models()
+    tasks = list_tasks()
     return {
         condition: {
-            variant: {key: describe(figure) for key, figure in groups[condition][variant].items()}
-            for variant in sorted(groups[condition], key=lambda variant: (_place(variant.model, models), variant))
+            variant: {key: describe(figure) for key, figure in figures.items()}
+            for variant, figures in in_order(groups[condition])
         }
         for condition in sorted(groups, key=lambda condition: (_place(condition.task, tasks), condition))
     }
+
+
+def in_order(variants: Mapping[Variant, Value]) -> list[tuple[Variant, Value]]:
+    """The items, models in the order of the registry."""
+    models = list_models()
+    return sorted(variants.items(), key=lambda item: (_place(item[0].model, models), item[0]))
 
 
 def describe(rows: list[Row]) -> Statistic:

@@ -27,18 +27,34 @@ class FinishedRun:
     @property
     def settings(self) -> str:
         """What differs from the default configuration and protocol, as text; empty if nothing does."""
-        arguments = self.arguments
-        changes = sorted(arguments["overrides"] or [])
-        for name in ("parameters", "train_size", "validation_size"):
-            if arguments[name] is not None:
-                changes.append(f"{name}={arguments[name]}")
-        protocol = dataclasses.asdict(protocol_for(get_entry(arguments["model"]).preset))
-        changes += [f"{name}={arguments[name]}" for name in protocol if arguments[name] != protocol[name]]
-        if arguments["processes"] != 1:
-            changes.append(f"processes={arguments['processes']}")
-        if arguments.get("mixed_precision", "no") != "no":
-            changes.append(f"mixed_precision={arguments['mixed_precision']}")
-        return ", ".join(changes)
+        return settings_of(self.arguments)
+
+
+def settings_of(arguments: dict[str, Any]) -> str:
+    """What of an arguments.json differs from the default configuration and protocol, as text."""
+    changes = sorted(arguments["overrides"] or [])
+    for name in ("parameters", "train_size", "validation_size"):
+        if arguments[name] is not None:
+            changes.append(f"{name}={arguments[name]}")
+    protocol = dataclasses.asdict(protocol_for(get_entry(arguments["model"]).preset))
+    changes += [f"{name}={arguments[name]}" for name in protocol if arguments[name] != protocol[name]]
+    if arguments["processes"] != 1:
+        changes.append(f"processes={arguments['processes']}")
+    if arguments.get("mixed_precision", "no") != "no":
+        changes.append(f"mixed_precision={arguments['mixed_precision']}")
+    return ", ".join(changes)
+
+
+def runs_inside(path: Path) -> list[Path]:
+    """The runs in a folder of runs (such as `train.py --seeds` makes), seed-2 before seed-10; else the path itself."""
+    if not path.is_dir() or _is_run(path):
+        return [path]
+    runs = [child for child in path.iterdir() if _is_run(child)]
+    return sorted(runs, key=lambda run: (len(run.name), run.name)) or [path]
+
+
+def _is_run(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("arguments.json", "results.json"))
 
 
 def read_run(folder: Path) -> FinishedRun:
