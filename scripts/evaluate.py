@@ -1,6 +1,6 @@
 """Score the best checkpoint of finished runs; writes RUN/results.json, one row per figure.
 
-    python scripts/evaluate.py runs/tf-nd
+    python scripts/evaluate.py runs/tf-nd          (or a folder of runs, as train.py --seeds makes)
     torchrun --nproc_per_node 2 scripts/evaluate.py runs/tf-nd      (two processes, also on a CPU)
 
 By default on the validation, test and generalization sets of the data that the run was trained on. The
@@ -13,11 +13,13 @@ import os
 import sys
 from pathlib import Path
 
+from tasks.comparison.summary import summarize
+from tasks.comparison.tables import seeds_text
 from tasks.evaluation.evaluation import EvaluationSettings, evaluate_run
 from tasks.evaluation.processes import process_state
 from tasks.evaluation.report import results_table
 from tasks.evaluation.rows import write_csv_rows, write_json_rows
-from tasks.evaluation.run_folder import read_run
+from tasks.evaluation.run_folder import read_runs
 from tasks.evaluation.sets import SPLITS
 from tasks.files import explain
 from tasks.processes import leave_group
@@ -49,7 +51,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("runs", nargs="+", metavar="RUN", type=Path, help="run folder that train.py finished")
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", type=Path, help="run folder that train.py finished, or a folder of such"
+    )
     parser.add_argument("--data", metavar="DIR", help="folder of published files (default: the training's data)")
     parser.add_argument(
         "--sets", nargs="+", metavar="SET", default=SPLITS, help=f"any of: {', '.join(SPLITS)} (default: all)"
@@ -101,8 +105,11 @@ def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
 
 def evaluate(arguments: argparse.Namespace) -> None:
     settings = settings_of(arguments)
-    runs = [read_run(folder) for folder in arguments.runs]  # all are checked before the first is scored
+    runs, left_out = read_runs(arguments.runs)  # all are checked before the first is scored
     state = process_state()
+    if state.is_main_process:
+        for reason in left_out:
+            print(f"note: left out: {reason}", file=sys.stderr)
     collected = []
     try:
         for run in runs:
@@ -113,6 +120,9 @@ def evaluate(arguments: argparse.Namespace) -> None:
                 if arguments.output is None:
                     write_json_rows(run.folder / "results.json", rows)
                     print(f"written: {run.folder / 'results.json'}\n")
+        deviations = seeds_text(summarize(collected))
+        if state.is_main_process and deviations:
+            print(f"{deviations}\n")
         if state.is_main_process and arguments.output is not None:
             write = write_csv_rows if arguments.output.suffix == ".csv" else write_json_rows
             write(arguments.output, collected)

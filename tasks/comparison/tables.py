@@ -3,6 +3,7 @@
 import csv
 import io
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tasks import load_task
@@ -100,6 +101,24 @@ def format_statistic(statistic: Statistic | None, runs: int) -> str:
     if statistic.standard_deviation is not None:
         text += f" ± {statistic.standard_deviation:.2f}"
     return text if statistic.n == runs and statistic.n > 1 else f"{text} (n={statistic.n})"
+
+
+def seeds_text(summary: Summary) -> str:
+    """Every figure of the models that have several runs: mean ± sample standard deviation over the runs."""
+    blocks = []
+    for condition, variants in summary.items():
+        for variant, figures in variants.items():
+            runs = max(statistic.runs for statistic in figures.values())
+            if runs > 1:
+                cells = [(group, metric, format_statistic(value, runs)) for (metric, group), value in figures.items()]
+                title = f"{name_of(variant)} on {condition.task}, mean ± standard deviation of {runs} runs"
+                blocks.append("\n".join([title, f"budget {condition.budget}; {condition.data}", *_columns(cells)]))
+    return "\n\n".join(blocks)
+
+
+def _columns(cells: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
 
 
 def to_text(tables: list[Table], legend: str) -> str:

@@ -1,6 +1,7 @@
 """What evaluation reads of a finished run."""
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -73,3 +74,24 @@ def read_run(folder: Path) -> FinishedRun:
         for name in ("arguments.json", "best/progress.json", "finished.json")
     )
     return FinishedRun(folder, arguments, progress, finished)
+
+
+def read_runs(paths: Iterable[Path]) -> tuple[list[FinishedRun], list[str]]:
+    """The finished runs, and why others in a folder of runs are left out: of several seeds, one may have failed.
+
+    Raises UserError for a path that is itself no finished run, and for a folder of runs without one.
+    """
+    runs: list[FinishedRun] = []
+    left_out: list[str] = []
+    for path in paths:
+        found, reasons = [], []
+        for folder in runs_inside(path):
+            try:
+                found.append(read_run(folder))
+            except UserError as error:
+                reasons.append(str(error))
+        if not found:
+            raise UserError(" ".join(reasons))
+        runs += found
+        left_out += reasons
+    return runs, left_out

@@ -316,6 +316,22 @@ def test_the_command_line_runs_from_anywhere(questions, tmp_path):
     assert "full_accuracy" in finished.stdout
 
 
+def test_a_folder_of_runs_is_scored_run_by_run_with_the_deviation(evaluate, questions, tmp_path, capsys):
+    _, data = questions
+    for seed in (1, 2):
+        (tmp_path / "tf").mkdir(exist_ok=True)
+        write_run(tmp_path / "tf" / f"seed-{seed}", data, seed=seed)
+    write_run(tmp_path / "tf" / "seed-3", data, seed=3)
+    (tmp_path / "tf" / "seed-3" / "finished.json").unlink()
+    assert evaluate(tmp_path / "tf", "--sets", "test") == 0
+    output = capsys.readouterr()
+    assert "Tf [parameters=15000] on question_formation, mean ± standard deviation of 2 runs" in output.out
+    assert "note: left out: " in output.err
+    assert "seed-3 is not finished" in output.err
+    for seed in (1, 2):
+        assert {row.seed for row in results(tmp_path / "tf" / f"seed-{seed}").values()} == {seed}
+
+
 @pytest.mark.slow
 def test_a_run_of_train_py_is_scored_with_the_cross_entropy_that_training_saw(evaluate, tmp_path):
     data = write_data(tmp_path / "data", QUESTIONS | {"train": QUESTIONS["dev"] + QUESTIONS["test"]})
