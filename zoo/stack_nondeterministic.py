@@ -21,6 +21,7 @@ from torch import Tensor
 
 from .stack_compiled import CompiledSequence, CompiledTape, kernel
 from .stack_recursion import NEVER, StackState, StackTape, advance, initial_state, weigh
+from .stack_sequence import WholeSequence
 from .stack_shapes import StackShape, check_steps, sequence_lengths
 from .state_cache import is_right_padded
 
@@ -98,14 +99,30 @@ def nondeterministic_stack(
         dtype = computing_dtype(action_logits)
         logits, vectors, bottom = (tensor.to(dtype) for tensor in (action_logits, pushed_vectors, bottom_vector))
         library = kernel(logits, shape)
+        active = mask
         if mask is not None and (library is None or not is_right_padded(mask)):
             logits, mask = no_op_logits(logits, mask), None
         if library is not None:
             lengths = sequence_lengths(vectors, mask)
             readings: Tensor = CompiledSequence.apply(logits, vectors, bottom, lengths, library)
-            return readings.to(pushed_vectors.dtype)
-        readings = _WholeSequence.apply(logits, vectors, bottom, shape)
+        else:
+            readings = _in_pytorch(logits, vectors, bottom, active, shape)
         return readings.to(pushed_vectors.dtype)
+
+
+def _in_pytorch(logits: Tensor, vectors: Tensor, bottom: Tensor, active: Tensor | None, shape: StackShape) -> Tensor:
+    """All steps at once in the given precision, or in float64 if that loses something, or in the end step by step.
+
+    Step by step is for forbidden transitions that leave only pops to a configuration, and logits that span hundreds of
+    nats.
+    """
+    for dtype in dict.fromkeys((logits.dtype, torch.float64)):
+        inputs = [tensor.to(dtype) for tensor in (logits, vectors, bottom)]
+        readings, right = WholeSequence.apply(*inputs, active, shape)
+        if right:
+            return readings
+    readings = StepByStep.apply(*inputs, shape)
+    return readings
 
 
 def computing_dtype(action_logits: Tensor) -> torch.dtype:
@@ -120,13 +137,13 @@ def spans_too_much(logits: Tensor) -> bool:
     return logits.numel() > 0 and bool((logits.amax(-1) - logits.amin(-1) > WIDE).any())
 
 
-class _WholeSequence(torch.autograd.Function):
-    """`nondeterministic_stack` with its hand-written reverse."""
+class StepByStep(torch.autograd.Function):
+    """`nondeterministic_stack` by the tape that recurrent networks write."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, vectors: Tensor, bottom: Tensor, shape: StackShape) -> Tensor:
         batch, steps = logits.shape[:2]
-        tape = StackTape(bottom, batch, steps, shape)
+        tape = stack_tape(bottom, batch, steps, shape, keep_state=False)
         readings = [tape.initial_reading()]
         readings += [tape.forward(logits[:, j], vectors[:, j]) for j in range(steps)]
         ctx.tape, ctx.logits_shape = tape, logits.shape
@@ -137,7 +154,7 @@ class _WholeSequence(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         (vectors,) = ctx.saved_tensors
-        tape: StackTape = ctx.tape
+        tape: StackTape | CompiledTape = ctx.tape
         grad_logits, grad_vectors = grad.new_empty(ctx.logits_shape), torch.empty_like(vectors)
         for j in range(tape.steps, 0, -1):
             found = tape.backward(j, grad[:, j], vectors[:, j - 1], begins=j == tape.steps)

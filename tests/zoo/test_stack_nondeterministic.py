@@ -8,37 +8,19 @@ from torch import Tensor
 
 from tests.zoo.forms import in_pytorch
 from tests.zoo.reference import all_runs
-from zoo.stack_nondeterministic import StackShape, initial_state, nondeterministic_stack, reading, stack_tape, step
-
-
-class _Tape(torch.autograd.Function):
-    """A whole sequence by the tape that recurrent networks write step by step."""
-
-    @staticmethod
-    def forward(ctx, logits: Tensor, vectors: Tensor, bottom: Tensor) -> Tensor:
-        batch, steps = vectors.shape[:2]
-        ctx.tape = stack_tape(bottom, batch, steps, StackShape.of(logits, vectors), keep_state=False)
-        ctx.save_for_backward(vectors)
-        readings = [ctx.tape.initial_reading()]
-        readings += [ctx.tape.forward(logits[:, t], vectors[:, t]) for t in range(steps)]
-        return torch.stack(readings, 1)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, ...]:
-        (vectors,) = ctx.saved_tensors
-        found = [
-            ctx.tape.backward(j, grad[:, j], vectors[:, j - 1], begins=j == ctx.tape.steps)
-            for j in range(ctx.tape.steps, 0, -1)
-        ]
-        first = grad[:, 0, : vectors.shape[2]]
-        if not found:
-            return grad.new_empty(len(grad), 0, *ctx.tape.shape.action_shape), torch.zeros_like(vectors), first.sum(0)
-        first = first + ctx.tape.grad_bottom()
-        return *(torch.stack(parts[::-1], 1) for parts in zip(*found, strict=True)), first.sum(0)
+from zoo.stack_nondeterministic import (
+    StackShape,
+    StepByStep,
+    initial_state,
+    nondeterministic_stack,
+    reading,
+    stack_tape,
+    step,
+)
 
 
 def taped(logits: Tensor, vectors: Tensor, bottom: Tensor) -> Tensor:
-    readings: Tensor = _Tape.apply(logits, vectors, bottom)
+    readings: Tensor = StepByStep.apply(logits, vectors, bottom, StackShape.of(logits, vectors))
     return readings
 
 
