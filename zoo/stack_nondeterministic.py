@@ -11,6 +11,7 @@ Equation 6 exactly, in probability space and without a chart that has a vector a
 
 Q states, S symbols, A = Q*S configurations c = (state, top symbol), numbered state*S + symbol. Rows are laid out
 [B, S, time*Q, columns]: the symbol is a batch axis because a pop leaves the uncovered symbol unchanged.
+That is the form that goes step by step; whole sequences in PyTorch take the shorter way of `stack_sequence.py`.
 Time and memory: O(n^2) numbers and O(n^3) multiplications for a sequence, O(n^2) for one more step.
 """
 
@@ -113,8 +114,7 @@ def nondeterministic_stack(
 def _in_pytorch(logits: Tensor, vectors: Tensor, bottom: Tensor, active: Tensor | None, shape: StackShape) -> Tensor:
     """All steps at once in the given precision, or in float64 if that loses something, or in the end step by step.
 
-    Step by step is for forbidden transitions that leave only pops to a configuration, and logits that span hundreds of
-    nats.
+    Step by step is for configurations that may only be popped, and for logits that span hundreds of nats.
     """
     for dtype in dict.fromkeys((logits.dtype, torch.float64)):
         inputs = [tensor.to(dtype) for tensor in (logits, vectors, bottom)]

@@ -136,6 +136,31 @@ def test_float32_is_finite_and_right_at_any_scale(form, scale: int) -> None:
         assert relative(gradient, reference) < 1e-3
 
 
+def favour(logits: Tensor, case: str) -> None:
+    if case == "pops":
+        logits[..., 8:] += 50
+    elif case == "first pushes, then pops":
+        logits[:, :10, :, :4] += 20
+        logits[:, 10:, :, 8:] += 20
+    else:  # from one configuration there is no way on but a pop: the whole-sequence form in PyTorch goes step by step
+        logits[:, :, 1, :8] = -torch.inf
+
+
+@pytest.mark.parametrize("case", ["pops", "first pushes, then pops", "only pops from one configuration"])
+def test_what_later_steps_make_unlikely_is_not_lost(case: str) -> None:
+    inputs = random_input(2, 20, 2, 2, 3, dtype=torch.float32)
+    with torch.no_grad():
+        favour(inputs[0], case)
+    exact = leaves(*(tensor.double() for tensor in inputs))
+    wanted = grown(*exact)
+    wanted_gradients = gradients(wanted, exact)
+    for given, limit in ((inputs, 1e-5), (exact, 1e-9)):
+        readings = in_pytorch(nondeterministic_stack)(*given)
+        assert relative(readings, wanted.detach()) < limit
+        for one, other in zip(gradients(readings, given), wanted_gradients, strict=True):
+            assert relative(one, other) < 10 * limit
+
+
 def test_n01_forbidden_transitions_leave_everything_finite() -> None:
     logits, vectors, bottom = random_input(2, 8, 2, 2, 3)
     with torch.no_grad():
