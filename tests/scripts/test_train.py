@@ -429,7 +429,7 @@ def test_ctrl_c_stops_runs_side_by_side_and_they_go_on(train, finished, tmp_path
     process = start(*command)
     wait_for((folder / "seed-1" / "log.jsonl").exists, process)
     process.send_signal(signal.SIGINT)
-    _, printed = process.communicate(timeout=60)
+    _, printed = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "To go on with all runs: python" in printed
     assert not (folder / "seed-2").exists()
