@@ -127,32 +127,67 @@ static chart lay_out(REAL *memory, int n, int with_h) {
    l is at since(kappa, n, k)[l]; H of the walk from the pop of step j, at time l < j, at since(h, n, l - 1)[j]. */
 INLINE closes *since(closes *all, int n, int k) { return all + (int64_t)k * (n - 1) - (int64_t)k * (k - 1) / 2 - (k + 2); }
 
+/* Not memset and memcpy: those would keep the sums of inner loops in memory. */
+INLINE void clear(vec sum[Q][Q]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < Q; i++)
+#pragma GCC unroll 8
+    for (int r = 0; r < Q; r++) sum[i][r] = all(0);
+}
+INLINE void put(vec to[Q][Q], const vec sum[Q][Q]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < Q; i++)
+#pragma GCC unroll 8
+    for (int r = 0; r < Q; r++) to[i][r] = sum[i][r];
+}
+INLINE void put_tops(vec to[Q][M], const vec sum[Q][M]) {
+#pragma GCC unroll 8
+  for (int i = 0; i < Q; i++)
+#pragma GCC unroll 8
+    for (int m = 0; m < M; m++) to[i][m] = sum[i][m];
+}
+
 /* sum += a b, a^T b, a b^T */
 INLINE void product(vec sum[Q][Q], const vec a[Q][Q], const vec b[Q][Q]) {
+#pragma GCC unroll 8
   for (int m = 0; m < Q; m++)
+#pragma GCC unroll 8
     for (int i = 0; i < Q; i++)
+#pragma GCC unroll 8
       for (int r = 0; r < Q; r++) sum[i][r] += a[i][m] * b[m][r];
 }
 INLINE void product_first_turned(vec sum[Q][Q], const vec a[Q][Q], const vec b[Q][Q]) {
+#pragma GCC unroll 8
   for (int m = 0; m < Q; m++)
+#pragma GCC unroll 8
     for (int i = 0; i < Q; i++)
+#pragma GCC unroll 8
       for (int r = 0; r < Q; r++) sum[i][r] += a[m][i] * b[m][r];
 }
 INLINE void product_second_turned(vec sum[Q][Q], const vec a[Q][Q], const vec b[Q][Q]) {
+#pragma GCC unroll 8
   for (int m = 0; m < Q; m++)
+#pragma GCC unroll 8
     for (int i = 0; i < Q; i++)
+#pragma GCC unroll 8
       for (int r = 0; r < Q; r++) sum[i][r] += a[i][m] * b[r][m];
 }
 
 /* sum += a b, for Q x Q and Q x M, and for the transpose of the first */
 INLINE void carry(vec sum[Q][M], const vec a[Q][Q], const vec b[Q][M]) {
+#pragma GCC unroll 8
   for (int i = 0; i < Q; i++)
+#pragma GCC unroll 8
     for (int r = 0; r < Q; r++)
+#pragma GCC unroll 8
       for (int m = 0; m < M; m++) sum[i][m] += a[i][r] * b[r][m];
 }
 INLINE void carry_turned(vec sum[Q][M], const vec a[Q][Q], const vec b[Q][M]) {
+#pragma GCC unroll 8
   for (int r = 0; r < Q; r++)
+#pragma GCC unroll 8
     for (int i = 0; i < Q; i++)
+#pragma GCC unroll 8
       for (int m = 0; m < M; m++) sum[i][m] += a[r][i] * b[r][m];
 }
 
@@ -210,10 +245,10 @@ static __attribute__((noinline)) void walk(chart c, int j) {
     const closes *kappa = since(c.kappa, n, k);
     for (int y = 0; y < S; y++) {
       vec sum[Q][Q];
-      memset(sum, 0, sizeof sum);
+      clear(sum);
       for (int y2 = 0; y2 < S; y2++) product(sum, c.rho[k + 1].v[y][y2], h[k + 1].v[y2]);
       for (int l = k + 2; l < j; l++) product(sum, kappa[l].v[y], h[l].v[y]);
-      memcpy(h[k].v[y], sum, sizeof sum);
+      put(h[k].v[y], sum);
     }
   }
   if (c.h)
@@ -226,9 +261,9 @@ INLINE void open_levels(chart c, int j, each *pop_sum) {
     closes *close = since(c.kappa, c.n, k) + j;
     for (int y = 0; y < S; y++) {
       vec sum[Q][Q];
-      memset(sum, 0, sizeof sum);
+      clear(sum);
       for (int y2 = 0; y2 < S; y2++) product(sum, c.psi[k + 1].v[y][y2], c.row[k + 1].v[y2]);
-      memcpy(close->v[y], sum, sizeof sum);
+      put(close->v[y], sum);
       for (int t = 0; t < Q; t++)
         for (int r = 0; r < Q; r++) pop_sum->v[y][r] += sum[t][r];
     }
@@ -292,7 +327,7 @@ INLINE void expect(chart c, int j, const vec vector[M]) {
         for (int r = 0; r < Q; r++) close->v[y][t][r] *= c.scale[j].v[y][r];
       carry_turned(sum, close->v[y], c.x[k].v[y]);
     }
-    memcpy(c.x[j].v[y], sum, sizeof sum);
+    put_tops(c.x[j].v[y], sum);
   }
 }
 
@@ -355,7 +390,7 @@ INLINE void collect_tops(chart c, gradients g, int k, int last, const tops *grad
     if (k < last)
       for (int y2 = 0; y2 < S; y2++) carry(sum, c.rho[k + 1].v[y][y2], g.x[k + 1].v[y2]);
     for (int l = k + 2; l <= last; l++) carry(sum, kappa[l].v[y], g.x[l].v[y]);
-    memcpy(g.x[k].v[y], sum, sizeof sum);
+    put_tops(g.x[k].v[y], sum);
   }
 }
 
@@ -387,7 +422,7 @@ INLINE void collect_moves(chart c, gradients g, int j, int last, const vec vecto
       for (int i = j + 1; i <= last; i++) product_second_turned(push, grad_close[i].v[y], h[i].v[y2]);
       if (j > 1) /* no walk goes back to time 0 */
         for (int i = j + 1; i <= last; i++) product_second_turned(replace, grad_h[i].v[y], h[i].v[y2]);
-      memcpy(grad_rho->v[y][y2], replace, sizeof replace), memcpy(grad_psi->v[y][y2], push, sizeof push);
+      put(grad_rho->v[y][y2], replace), put(grad_psi->v[y][y2], push);
     }
 }
 
@@ -408,7 +443,7 @@ INLINE void collect_closes(chart c, gradients g, int j, int last, each *total) {
         for (int i = j + 1; i <= last; i++) product_second_turned(sum, grad_h[i].v[y], h[i].v[y]);
       for (int t = 0; t < Q; t++)
         for (int r = 0; r < Q; r++) total->v[y][r] += sum[t][r] * close->v[y][t][r];
-      memcpy(grad_close->v[y], sum, sizeof sum);
+      put(grad_close->v[y], sum);
     }
   }
 }
@@ -424,12 +459,13 @@ INLINE void walk_back(chart c, gradients g, int j, const each *shift) {
         for (int r = 0; r < Q; r++) opened->v[y][t][r] = (opened->v[y][t][r] + shift->v[y][r]) * c.scale[j].v[y][r];
     for (int y = 0; y < S; y++) {
       vec sum[Q][Q];
-      memset(sum, 0, sizeof sum);
+      clear(sum);
       for (int y2 = 0; y2 < S; y2++) product_first_turned(sum, c.psi[k].v[y2][y], opened->v[y2]);
       if (k > 1)
         for (int y2 = 0; y2 < S; y2++) product_first_turned(sum, c.rho[k].v[y2][y], row[k - 1].v[y2]);
-      for (int l = 1; l <= k - 2; l++) product_first_turned(sum, since(c.kappa, n, l)[k].v[y], row[l].v[y]);
-      memcpy(row[k].v[y], sum, sizeof sum);
+      const closes *kappa = since(c.kappa, n, 1) + k;
+      for (int l = 1; l <= k - 2; kappa += n - 2 - l, l++) product_first_turned(sum, kappa->v[y], row[l].v[y]);
+      put(row[k].v[y], sum);
     }
     since(g.h, n, k - 1)[j] = row[k];
   }
@@ -538,11 +574,13 @@ int stack_is_wide(int steps, const REAL *logits, REAL limit, int threads) {
   for (int j = 0; j < steps; j++) {
     const REAL *step = logits + (int64_t)j * A * C;
     vec high = all(step[0]), low = high;
-    for (int i = 0; i < A * C; i += LANES) {
-      vec value = high;
-      memcpy(&value, step + i, (A * C - i < LANES ? A * C - i : LANES) * sizeof(REAL));
+    int i = 0;
+    for (; i + LANES <= A * C; i += LANES) {
+      vec value;
+      memcpy(&value, step + i, sizeof value);
       high = larger(value, high), low = choose(value < low, value, low);
     }
+    for (; i < A * C; i++) high = larger(all(step[i]), high), low = choose(all(step[i]) < low, all(step[i]), low);
     for (int a = 0; a < LANES; a++)
       for (int b = 0; b < LANES; b++) wide |= high[a] - low[b] > limit;
   }

@@ -111,9 +111,7 @@ class CompiledTape:
         self._number += 1
         reading = vector.new_empty(self.batch, self.shape.reading_size)
         arrays = (self._memory, action_logits.contiguous(), vector.contiguous(), reading)
-        self._library.stack_step_forward(
-            self.batch, self.steps, self._number, self._threads, *map(pointer, arrays)
-        )
+        self._library.stack_step_forward(self.batch, self.steps, self._number, self._threads, *map(pointer, arrays))
         return reading
 
     def backward(self, j: int, grad_reading: Tensor, vector: Tensor, begins: bool) -> tuple[Tensor, Tensor]:
