@@ -33,8 +33,8 @@ class CompiledSequence(torch.autograd.Function):
     """Readings [B, n+1, A*m] of logits [B, n, A, 2A+Q], vectors [B, n, m] and bottom [m].
 
     lengths [B] (int32): after so many steps the stack of a sequence stays as it is.
-    kept_bytes: how much may stay in memory until the backward pass. Where the chart is larger, half of it (H) is computed
-    again there, or all of it, in memory that each thread uses for one group of sequences after the other.
+    kept_bytes: how much may stay in memory until the backward pass. Where the chart is larger, half of it (H) is
+    computed again there, or all of it, in memory that each thread uses for one group of sequences after the other.
     """
 
     @staticmethod
@@ -96,7 +96,6 @@ class CompiledTape:
         self._groups = -(-batch // LANES[bottom_vector.dtype])
         self._threads = min(torch.get_num_threads(), self._groups)
         self._memory = bottom_vector.new_empty(self._groups * library.stack_memory(steps, ALL))
-        self._scratch: Tensor | None = None  # of the backward pass that is under way
         self._number = self._last = 0  # steps so far, and where that pass began
         library.stack_begin(batch, steps, pointer(self.bottom_vector), pointer(self._memory))
 
@@ -121,8 +120,7 @@ class CompiledTape:
         """
         if begins:
             self._last = j
-            if self._scratch is None:
-                self._scratch = self._memory.new_empty(self._groups, self._library.stack_scratch(self.steps, ALL))
+            self._scratch = self._memory.new_empty(self._groups, self._library.stack_scratch(self.steps, ALL))
         vector = vector.contiguous()
         grad_logits = vector.new_empty(self.batch, *self.shape.action_shape)
         grad_vector = torch.empty_like(vector)

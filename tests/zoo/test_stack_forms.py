@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -125,20 +126,18 @@ def test_the_compiled_form_is_what_runs_on_a_cpu(module, name: str, monkeypatch:
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-@pytest.mark.parametrize("part", [0.75, 0])
+@pytest.mark.parametrize("part", [0.9, 0])
 def test_n06_less_memory_gives_the_same_numbers(part: float, dtype: torch.dtype) -> None:
     """Half of the chart, then all of it, is computed again in the backward pass."""
     batch, steps, shape = 19, 13, StackShape(3, 3, 5)
-    mask = right_padded(torch.arange(batch) % steps + 1, steps)
+    mask = right_padded(torch.full((batch,), steps), steps)
     inputs = (torch.randn(batch, steps, *shape.action_shape, dtype=dtype), torch.rand(batch, steps, 5, dtype=dtype))
     inputs = (*inputs, torch.rand(5, dtype=dtype))
     library = stack_compiled.kernel(inputs[0], shape)
     groups = -(-batch // native.LANES[dtype])
     whole = groups * library.stack_memory(steps, stack_compiled.ALL) * dtype.itemsize
     weights = torch.randn(batch, steps + 1, shape.reading_size)
-    found = [
-        with_gradients(lambda *given: nondeterministic_stack(*given, kept_bytes=kept), inputs, mask, weights)
-        for kept in (whole, int(part * whole))
-    ]
+    forms = [partial(nondeterministic_stack, kept_bytes=kept) for kept in (whole, int(part * whole))]
+    found = [with_gradients(form, inputs, mask, weights) for form in forms]
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
