@@ -254,7 +254,8 @@ def nondeterministic_work(batch: int, steps: int) -> tuple[Work, float]:
     grad = torch.randn(batch, steps + 1, count * size)
     pairs, triples = steps * (steps - 1) / 2, steps * (steps - 1) * (steps - 2) / 6
     products = symbols * states**3 * triples + (2 * count**2 * states + symbols * states**2 * size) * pairs
-    return lambda: nondeterministic_stack(logits, vectors, bottom).backward(grad), 3 * 2 * batch * products / 1e9
+    work = backwards(lambda: nondeterministic_stack(logits, vectors, bottom), [logits, vectors, bottom], grad)
+    return work, 3 * 2 * batch * products / 1e9
 
 
 def superposition_work(batch: int, steps: int) -> tuple[Work, float]:
@@ -262,7 +263,8 @@ def superposition_work(batch: int, steps: int) -> tuple[Work, float]:
     vectors = torch.rand(batch, steps, 50, requires_grad=True)
     grad = torch.randn(batch, steps + 1, 50)
     heights = sum(min(t, steps - t + 1) for t in range(1, steps + 1))
-    return lambda: superposition_stack(actions, vectors).backward(grad), 3 * 2 * batch * heights * 3 * 50 / 1e9
+    work = backwards(lambda: superposition_stack(actions, vectors), [actions, vectors], grad)
+    return work, 3 * 2 * batch * heights * 3 * 50 / 1e9
 
 
 OPERATORS = {"nondeterministic": nondeterministic_work, "superposition": superposition_work}
@@ -272,9 +274,19 @@ def layer_work(batch: int, steps: int) -> Work:
     layer = nn.TransformerEncoderLayer(68, 4, 136, 0.1, batch_first=True, norm_first=True)
     inputs, grad = torch.randn(batch, steps, 68, requires_grad=True), torch.randn(batch, steps, 68)
 
+    def run() -> Tensor:
+        return layer(inputs, src_mask=nn.Transformer.generate_square_subsequent_mask(steps), is_causal=True)
+
+    return backwards(run, [inputs, *layer.parameters()], grad)
+
+
+def backwards(run: Callable[[], Tensor], inputs: list[Tensor], grad: Tensor) -> Work:
+    """Forward and backward, with new gradients each time."""
+
     def work() -> None:
-        mask = nn.Transformer.generate_square_subsequent_mask(steps)
-        layer(inputs, src_mask=mask, is_causal=True).backward(grad)
+        for tensor in inputs:
+            tensor.grad = None
+        run().backward(grad)
 
     return work
 

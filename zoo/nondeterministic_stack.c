@@ -10,6 +10,8 @@ Per group and step l the forward pass keeps: rho, psi (came by replace, by push)
 opened at time k), H (weight from time l in a configuration to the pop of this step), alpha, pop scale, x (expected top vector).
 */
 
+#pragma GCC optimize "no-tree-vectorize" /* all vectors are written out; more of them only spill registers */
+
 #include <omp.h>
 #include <stdint.h>
 #include <string.h>
