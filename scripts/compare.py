@@ -11,6 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from tasks.command_line import exit_status
 from tasks.comparison.collect import collect_rows, find_sources
 from tasks.comparison.curves import collect_curves, draw_curves
 from tasks.comparison.figure import draw_figures, save_figure
@@ -26,26 +27,15 @@ from tasks.comparison.tables import (
     to_text,
 )
 from tasks.evaluation.rows import write_csv_rows
-from tasks.files import explain, write_text
+from tasks.files import write_text
 from zoo.errors import UserError
 
 PAPER = Path(__file__).resolve().parents[1] / "results" / "paper.csv"
 
 
 def main() -> int:
-    """Exit status: 0, 2 for bad input, 130 after Ctrl-C."""
-    try:
-        compare(parse_arguments())
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {explain(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    return 0
+    """Exit status: 0, 2 (bad input) or 130 (interrupted)."""
+    return exit_status(lambda: compare(parse_arguments()))
 
 
 def parse_arguments() -> argparse.Namespace:

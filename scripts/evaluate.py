@@ -9,10 +9,10 @@ generalization set is scored with the outputs of the hierarchical and of the lin
 
 import argparse
 import contextlib
-import os
 import sys
 from pathlib import Path
 
+from tasks.command_line import exit_status
 from tasks.comparison.summary import summarize
 from tasks.comparison.tables import seeds_text
 from tasks.evaluation.evaluation import EvaluationSettings, evaluate_run
@@ -21,7 +21,6 @@ from tasks.evaluation.report import results_table
 from tasks.evaluation.rows import write_csv_rows, write_json_rows
 from tasks.evaluation.run_folder import read_runs
 from tasks.evaluation.sets import SPLITS
-from tasks.files import explain
 from tasks.processes import leave_group
 from zoo.errors import UserError, unknown_name
 
@@ -31,19 +30,9 @@ RANGES = (("limit", 1, 2**31), ("samples", 1, 100_000), ("batch_tokens", 1, 2**3
 
 def main() -> int:
     """Exit status: 0, 2 (bad input) or 130 (interrupted)."""
-    try:
-        evaluate(parse_arguments())
-    except UserError as error:
-        if os.environ.get("RANK", "0") == "0":
-            print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {explain(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted; runs reported above are scored, the others are not.", file=sys.stderr)
-        return 130
-    return 0
+    return exit_status(
+        lambda: evaluate(parse_arguments()), "interrupted; runs reported above are scored, the others are not."
+    )
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -55,7 +55,8 @@ def explore(
     """For each source, and each of its R tests in `table`, bounds of the probability that an output passes.
 
     sources: token ids, all of one length. tolerance: prefixes of together at most this probability are left behind.
-    width: an input that needs more prefixes of one length than this is given up, and its interval is wide. most_rows: of a forward pass, as far as the prefixes of one input do not need more.
+    width: an input that needs more prefixes of one length than this is given up, and its interval is wide.
+    most_rows: of a forward pass, unless the prefixes of one input need more.
     """
     count, tests = table.lengths.shape
     prompts = read_prompts(model, sources)
