@@ -36,6 +36,9 @@ class Statistic(NamedTuple):
     n: int
     runs: int
     reasons: tuple[str, ...] = ()  # why the others have none
+    lower: float | None = None  # means of the certified bounds, where all runs have them
+    upper: float | None = None
+    sampled_inputs: int | None = None  # of all runs together
 
 
 Figures = dict[tuple[str, str], Statistic]  # by (metric, set)
@@ -72,7 +75,14 @@ def describe(rows: list[Row]) -> Statistic:
     reasons = tuple(sorted({row.note for row in rows if row.value is None}))
     mean = statistics.fmean(values) if values else None
     deviation = statistics.stdev(values) if len(values) > 1 else None
-    return Statistic(mean, deviation, len(values), len(rows), reasons)
+    lower, upper = (_mean_if_all([getattr(row, end) for row in rows]) for end in ("lower", "upper"))
+    sampled = [row.sampled_inputs for row in rows if row.sampled_inputs is not None]
+    return Statistic(mean, deviation, len(values), len(rows), reasons, lower, upper, sum(sampled) if sampled else None)
+
+
+def _mean_if_all(values: list[float | None]) -> float | None:
+    present = [value for value in values if value is not None]
+    return statistics.fmean(present) if len(present) == len(values) else None
 
 
 def _place(name: str, order: list[str]) -> int:

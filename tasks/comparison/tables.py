@@ -72,7 +72,7 @@ def _table(condition: Condition, variants: dict[Variant, Figures], paper: PaperF
         printed = (paper or {}).get((condition.task, variant.model))
         if printed:
             table.rows.append(["  paper", "5", *(format_statistic(printed.get(key), 5) for key in COLUMNS)])
-        table.notes += _reasons(variant, figures)
+        table.notes += _reasons(variant, figures) + _intervals(variant, figures)
     if any(mark_of(figures) for figures in variants.values()):
         table.notes.append(MARKED)
     return table
@@ -91,6 +91,22 @@ def _reasons(variant: Variant, figures: Figures) -> list[str]:
         for key, statistic in figures.items()
         if key in COLUMNS and statistic.n < statistic.runs
     ]
+
+
+def _intervals(variant: Variant, figures: Figures) -> list[str]:
+    """Where figures are known to lie, if that can be seen in the digits that are printed, and what was sampled."""
+    parts = []
+    for key, statistic in figures.items():
+        if key not in COLUMNS:
+            continue
+        facts = []
+        if statistic.lower is not None and statistic.upper is not None and statistic.upper - statistic.lower > 5e-4:
+            facts.append(f"certified within {statistic.lower:.4f} to {statistic.upper:.4f}")
+        if statistic.sampled_inputs:
+            facts.append(f"{statistic.sampled_inputs:,} inputs sampled")
+        if facts:
+            parts.append(f"{COLUMNS[key]} {', '.join(facts)}")
+    return [f"{name_of(variant)}: {'; '.join(parts)}."] if parts else []
 
 
 def format_statistic(statistic: Statistic | None, runs: int) -> str:
@@ -191,7 +207,8 @@ def _latex(text: str) -> str:
 CSV_COLUMNS = (
     *Condition._fields,
     *Variant._fields,
-    *("metric", "set", "mean", "standard_deviation", "n", "runs", "paper", "paper_standard_deviation"),
+    *("metric", "set", "mean", "standard_deviation", "n", "runs", "lower", "upper", "sampled_inputs"),
+    *("paper", "paper_standard_deviation"),
 )
 
 
@@ -205,5 +222,6 @@ def to_csv(summary: Summary, paper: PaperFigures | None) -> str:
             printed = (paper or {}).get((condition.task, variant.model), {})
             for key, statistic in figures.items():
                 beside = printed[key][:2] if key in printed else (None, None)
-                writer.writerow([*condition, *variant, *key, *statistic[:4], *beside])
+                interval = (statistic.lower, statistic.upper, statistic.sampled_inputs)
+                writer.writerow([*condition, *variant, *key, *statistic[:4], *interval, *beside])
     return text.getvalue()
