@@ -2,12 +2,12 @@
 
     python scripts/benchmark.py [--only ROW ...] [--data DIR] [--threads N] [--json FILE]
 
-Rows: models (training speed of every model beside `tf`), 1 to 7, 11 (sampling), scoring, each with its own denominator,
-and memory (of one step of training). What is compared takes turns, round by round, so that a change of the machine's
-speed hits all alike; seconds and ratios are medians over rounds. Training is forward, backward, clipping and Adam on
-batches of at most 1,024 tokens, at 200,000 parameters. "Layer" is one pre-norm `torch.nn.TransformerEncoderLayer`, d=68,
-4 heads, feedforward 136, forward and backward on a batch of that shape. Leave the machine alone meanwhile: with busy
-cores, threads wait for each other.
+Rows: models (training speed of every model beside `tf`), 1 to 7, 11 (sampling), scoring, each with its own
+denominator, and memory (of one step of training). What is compared takes turns, round by round, so that a change of
+the machine's speed hits all alike; seconds and ratios are medians over rounds. Training is forward, backward,
+clipping and Adam on batches of at most 1,024 tokens, at 200,000 parameters. "Layer" is a pre-norm
+`torch.nn.TransformerEncoderLayer`, d=68, 4 heads, feedforward 136, forward and backward on a batch of that shape.
+Leave the machine alone meanwhile: with busy cores, threads wait for each other.
 """
 
 import argparse

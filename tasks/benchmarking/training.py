@@ -3,6 +3,7 @@
 import argparse
 import statistics
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn

@@ -141,3 +141,18 @@ def test_n06_less_memory_gives_the_same_numbers(part: float, dtype: torch.dtype)
     found = [with_gradients(form, inputs, mask, weights) for form in forms]
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
+
+
+@needs_compiler
+def test_n06_a_limit_bounds_what_is_kept_for_the_backward_pass() -> None:
+    batch, steps, shape = 19, 30, StackShape(3, 3, 5)
+    logits = torch.randn(batch, steps, *shape.action_shape, requires_grad=True)
+    inputs = logits, torch.rand(batch, steps, 5), torch.rand(5)
+
+    def kept(limit: int | None) -> int:
+        saved = nondeterministic_stack(*inputs, kept_bytes=limit).grad_fn.saved_tensors
+        return sum(tensor.nbytes for tensor in saved if tensor.data_ptr() != logits.data_ptr())
+
+    whole = kept(None)
+    without_h, nothing = kept(int(0.9 * whole)), kept(0)
+    assert nothing < 0.1 * whole < without_h < 0.8 * whole
