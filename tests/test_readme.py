@@ -44,14 +44,28 @@ def layers(entry: zoo.registry.Entry) -> str:
     return ", ".join([f"3 × {entry.config['controller'].upper()}", *parts])
 
 
-def speed_table() -> str:
+def benchmark_rows(memory: bool) -> list[dict]:
     report = json.loads((ROOT / "results" / "benchmark.json").read_text(encoding="utf-8"))
+    return [row for row in report["rows"] if (row["mebibytes"] is not None) == memory]
+
+
+def speed_table() -> str:
     lines = ["| row | what | examples/s | ratio | aim |", "|---|---|---:|---:|---|"]
-    for row in report["rows"]:
+    for row in benchmark_rows(memory=False):
         speed = f"{row['examples_per_second']:.0f}" if row["examples_per_second"] else ""
         cells = (row["row"], row["what"], speed, f"{row['ratio']:.2f} of {row['denominator']}", row["aim"])
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def memory_table() -> str:
+    lines = ["| one step of training | seconds | MiB |", "|---|---:|---:|"]
+    lines += [f"| {row['what']} | {row['seconds']:.2f} | {row['mebibytes']:.0f} |" for row in benchmark_rows(memory=True)]
+    return "\n".join(lines)
+
+
+def test_memory_table() -> None:
+    assert section("memory") == memory_table()
 
 
 def test_speed_table() -> None:
