@@ -16,7 +16,7 @@ class ActiveSteps:
         self._rows = torch.arange(len(active), device=active.device)
         self._counts = active.cumsum(1)  # steps up to each position
         self.totals = self._counts[:, -1]  # B
-        self.number = int(self.totals.max())  # n
+        self.number = max(self.totals.tolist(), default=0)  # n
         self._order = (~active).int().argsort(dim=1, stable=True)[:, : self.number].t()
 
     def taken(self) -> Tensor | None:

@@ -72,8 +72,9 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
         """Logits [B, T, vocab_size] for input_ids [B, T].
 
         attention_mask [B, past + T]: 0 at padding, on either side. cache: what an earlier call returned, to go on from
-        there. labels [B, T]: usually equal to input_ids, -100 where no loss is wanted; the loss is the mean over tokens
-        of -log p(labels[t+1] | input_ids[..t]). past_key_values: an older name of cache. return_dict=False: a tuple.
+        there; no gradient passes through the state that it holds. labels [B, T]: usually equal to input_ids, -100 where
+        no loss is wanted; the loss is the mean over tokens of -log p(labels[t+1] | input_ids[..t]). past_key_values: an
+        older name of cache. return_dict=False: a tuple.
         ValueError for input without a position.
         """
         # input_ids : B x T -> logits : B x T x vocab_size

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 import zoo
+from zoo.registry import config_of
 
 WORDS = 12
 
@@ -24,6 +25,11 @@ ON_LSTM = {"on-lstm": {"chunk_size": 2}, "on-lstm-ptb": {"chunk_size": 2, "embed
 def small(name: str) -> dict[str, int]:
     """Settings that let a model be small: what its entry fixes and hidden_size does not reach."""
     return ON_LSTM.get(name, {})
+
+
+def no_dropout(name: str) -> dict[str, float]:
+    """Settings that leave out every kind of dropout that the model has."""
+    return {key: 0.0 for key in config_of(zoo.get_entry(name).load_class()).__annotations__ if "dropout" in key}
 
 
 def tiny(name: str, seed: int = 0, **settings):
