@@ -25,9 +25,7 @@ from transformers.utils import logging
 from tasks import load_task
 from tasks.files import explain
 from tasks.processes import leave_group
-from tasks.tokenization import word_tokenizer
-from tasks.training.arguments import TrainingArguments, parse_arguments
-from tasks.training.batches import Strings
+from tasks.training.arguments import TrainingArguments, parse_arguments, task_options
 from tasks.training.checkpoints import RunFolder
 from tasks.training.loop import Diverged, Run, Trainer
 from tasks.training.schedule import Budget, Protocol, protocol_for
@@ -86,13 +84,15 @@ def report(message: str) -> None:
 
 def train(arguments: TrainingArguments) -> None:
     # Configuration
-    task = load_task(arguments.task)
+    task = load_task(arguments.task, **task_options(arguments.task_options))
     entry = get_entry(arguments.model)
     if task.family not in entry.tasks:
         raise UserError(
             f"model {entry.name} cannot be trained on {task.name}, a {task.family} task. "
             f"Allowed for it: {', '.join(entry.tasks)} tasks."
         )
+    if arguments.score_during and "generalization" not in task.scored_splits:
+        raise UserError(f"--score-during scores the generalization set, which {task.name} has not; leave it out.")
     protocol = protocol_for(
         entry.preset,
         learning_rate=arguments.learning_rate,
@@ -115,9 +115,9 @@ def train(arguments: TrainingArguments) -> None:
             data = task.load_data(**where, sizes=given, splits=list(sizes))
             # Loaded apart: it has no part in the training, hence none in what is said of its data.
             scored = task.load_data(**where, splits=["generalization"]) if arguments.score_during else None
-        tokenizer = word_tokenizer(task.words)
-        training = Strings(tokenizer, data.sets["train"])
-        validation = Strings(tokenizer, data.sets["validation"])
+        tokenizer = task.make_tokenizer(data)
+        training = task.encode_set(tokenizer, data.sets["train"])
+        validation = task.encode_set(tokenizer, data.sets["validation"])
         sample = GeneralizationSample(task, tokenizer, scored.sets["generalization"]) if scored else None
 
         # Model
@@ -126,8 +126,10 @@ def train(arguments: TrainingArguments) -> None:
             tokenizer=tokenizer,
             parameters=arguments.parameters,
             seed=arguments.seed,
+            count_embeddings=task.budget_counts_embeddings,
             **arguments.configuration(),
         )
+        task.check_model(model)
         set_seed(arguments.seed, device_specific=True)  # dropout differs between processes, weights do not
 
         # Loop

@@ -28,7 +28,7 @@ class FinishedRun:
     def settings(self) -> str:
         """What differs from the default configuration and protocol, as text; empty if nothing does."""
         arguments = self.arguments
-        changes = sorted(arguments["overrides"] or [])
+        changes = sorted([*(arguments["overrides"] or []), *(arguments.get("task_options") or [])])
         for name in ("parameters", "train_size", "validation_size"):
             if arguments[name] is not None:
                 changes.append(f"{name}={arguments[name]}")
