@@ -47,7 +47,7 @@ def encode_words(tokenizer: PreTrainedTokenizerBase, words: Sequence[str]) -> li
 
 
 def sentence_levels(model: PreTrainedModel, sentences: Sequence[list[int]], batch_tokens: int) -> list[Levels]:
-    """d_f of each word of each sentence (token ids) in every layer, when it is read after bos, over all processes."""
+    """d_f of each word of each sentence (token ids) in every layer, as the word is read, over all processes."""
 
     @torch.inference_mode()
     def compute(batch: list[int]) -> list[Levels]:
@@ -55,7 +55,7 @@ def sentence_levels(model: PreTrainedModel, sentences: Sequence[list[int]], batc
         rows = [torch.tensor([BOS, *sentences[index]]) for index in batch]
         ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(model.device)
         output = model(input_ids=ids, attention_mask=(ids != PAD).long(), use_cache=False, output_levels=True)
-        stacked = torch.stack(output.levels).float().cpu()
+        stacked = torch.stack(output.forget_levels).float().cpu()
         return [stacked[:, row, 1 : len(rows[row])].tolist() for row in range(len(batch))]
 
     lengths = [1 + len(sentence) for sentence in sentences]
