@@ -108,7 +108,7 @@ def write_trees(
     text_file = base.with_name(f"{base.name}.txt")
     write_text(text_file, "\n".join(lines) + "\n")
     print(text_file)
-    title = f"layer {layer} of {len(levels[0])}, method {method}"
+    title = f"tree from the levels of layer {layer} of {len(levels[0])}, method {method}"
     for number, (words, spans, row) in enumerate(list(zip(sentences, trees, rows, strict=True))[:pictures], start=1):
         picture = base.with_name(f"{base.name}.{number:03d}.svg")
         write_text(picture, draw_tree(words, spans, row, title))

@@ -59,7 +59,7 @@ def sentence_levels(model: PreTrainedModel, sentences: Sequence[list[int]], batc
         return [stacked[:, row, 1 : len(rows[row])].tolist() for row in range(len(batch))]
 
     lengths = [1 + len(sentence) for sentence in sentences]
-    return map_batches(compute, lengths, max(batch_tokens, *lengths), "levels")
+    return map_batches(compute, lengths, max([batch_tokens, *lengths]), "levels")
 
 
 def middle_layer(layers: int) -> int:

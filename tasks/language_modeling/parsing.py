@@ -107,7 +107,8 @@ def tree_figures(gold: Gold, levels: Sequence[Levels]) -> list[Figure]:
         part = Gold([gold.sentences[i] for i in chosen], gold.note)
         for parser, draws in parsers.items():
             note = _note(parser, middle, layers, part)
-            figures += _score(name, parser, part, [draws[i] for i in chosen], note, labels=name == "trees")
+            labels = name == "trees" and not parser.startswith("layer_")
+            figures += _score(name, parser, part, [draws[i] for i in chosen], note, labels=labels)
     return figures
 
 

@@ -13,7 +13,7 @@ GAP = 14  # between words
 NARROWEST = 46  # of a word, so that its level fits below it
 STEP = 22  # between a constituent and the highest of its parts
 STRIP = 26  # height of the heat strip
-LABEL = 92  # width of what stands left of it
+LABEL = 52  # width of what stands left of it
 PALE, DARK = (236, 243, 250), (8, 64, 129)  # colours of the lowest and the highest level of the sentence
 
 
@@ -31,7 +31,7 @@ def draw_tree(tokens: Sequence[str], spans: Iterable[Span], levels: Sequence[flo
     top = MARGIN + 34
     baseline = top + STEP * max((height for _, height in places.values()), default=1)
     width = max(lefts[-1] + widths[-1] + MARGIN, 2 * MARGIN + len(title) * CHARACTER)
-    height = baseline + 30 + STRIP + 46
+    height = baseline + 32 + STRIP + MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="Helvetica, Arial, \'DejaVu Sans\', sans-serif">',

@@ -35,6 +35,7 @@ PUNCTUATION_TAGS = {
     "$(",
     "PUNCT",
 }
+TOKEN = re.compile(r"\$\((?=\s)|[()\n]|[^\s()]+")  # the tag $( of German treebanks is no bracket
 FUNCTION_TAGS = re.compile(r"(?<=.)[-=|].*")
 
 
@@ -87,7 +88,7 @@ def parse_trees(text: str, where: str) -> "Iterator[Tree]":
     path: list[Tree] = []
     opened = False
     line = 1
-    for token in re.findall(r"[()\n]|[^\s()]+", text):
+    for token in re.findall(TOKEN, text):
         if token == "\n":
             line += 1
         elif token == "(":

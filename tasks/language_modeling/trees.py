@@ -4,7 +4,8 @@ A tree is held as the spans (first word, after the last word) of its constituent
 
 `split` is the seed's greedy rule, which is also the authors': at the leftmost maximum k of the levels, the words are
 cut into [x_<k, [x_k, x_>k]], and so on in x_<k and x_>k. As x_k is tied to all that follows it, the rule leans to the
-right: no levels give (a ((b c) d)). `binary` cuts into [x_<k, x_>=k], where k is the leftmost maximum after the first
+right: no levels give ((a b) ((c d) e)), and (a ((b c) d)) comes only where `a` itself, which nothing stands before, has
+the highest level. `binary` cuts into [x_<k, x_>=k], where k is the leftmost maximum after the first
 word of the part, and can give every binary tree. With levels 0.9, 0.1 and 0.5 at b, c and d of `a b c d`, split gives
 (a (b (c d))) and binary gives (a ((b c) d)). Where all levels are the same, both give (a (b (c d))).
 """
