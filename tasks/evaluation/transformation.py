@@ -41,7 +41,7 @@ def score_sets(
     task: Any,
     pairs: dict[str, list[tuple[str, str]]],
     encoded: dict[str, list[EncodedPair]],
-    settings: EvaluationSettings,
+    settings: "EvaluationSettings",
 ) -> list[Figure]:
     """All figures of all sets, set by set."""
     scores = {name: score_pairs(model, rows, settings.batch_tokens, name) for name, rows in encoded.items()}
