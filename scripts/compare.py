@@ -1,16 +1,19 @@
-"""Means and standard deviations over runs: tables (terminal, CSV, Markdown, LaTeX) and bar figures.
+"""Means and standard deviations over runs: tables (terminal, CSV, Markdown, LaTeX), bar figures, learning curves.
 
     python scripts/compare.py runs/* --paper
 
-Takes run folders, results.json files and CSV files of rows. Runs are averaged only if they differ in nothing but
-the seed; each task, budget and data has its own table and figure.
+Takes run folders, folders of runs, results.json files and CSV files of rows. Runs are averaged only if they differ in
+nothing but the seed; each task, budget and data has its own table and figure. Runs trained with --score-during have
+their learning curves drawn, scored or not.
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from tasks.comparison.collect import collect_rows
+from tasks.command_line import exit_status
+from tasks.comparison.collect import collect_rows, find_sources
+from tasks.comparison.curves import collect_curves, draw_curves
 from tasks.comparison.figure import draw_figures, save_figure
 from tasks.comparison.paper import read_paper
 from tasks.comparison.summary import summarize
@@ -23,26 +26,15 @@ from tasks.comparison.tables import (
     to_text,
 )
 from tasks.evaluation.rows import write_csv_rows
-from tasks.files import explain, write_text
+from tasks.files import write_text
 from zoo.errors import UserError
 
 PAPER = Path(__file__).resolve().parents[1] / "results" / "paper.csv"
 
 
 def main() -> int:
-    """Exit status: 0, 2 for bad input, 130 after Ctrl-C."""
-    try:
-        compare(parse_arguments())
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {explain(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    return 0
+    """Exit status: 0, 2 (bad input) or 130 (interrupted)."""
+    return exit_status(lambda: compare(parse_arguments()))
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -61,19 +53,24 @@ def parse_arguments() -> argparse.Namespace:
 def compare(arguments: argparse.Namespace) -> None:
     if arguments.rows is not None and not arguments.rows.parent.is_dir():
         raise UserError(f"--rows is {arguments.rows}, but {arguments.rows.parent} is no folder; make it first.")
-    rows, notices = collect_rows(arguments.paths)
+    curves = collect_curves(find_sources(arguments.paths))
+    rows, notices = collect_rows(arguments.paths, required=not curves)
     for notice in notices:
         print(f"note: {notice}", file=sys.stderr)
     paper = read_paper(PAPER) if arguments.paper else None
     summary = summarize(rows)
     tables = make_tables(summary, paper)
     legend = legend_of(summary, paper)
-    contents = {
-        "comparison.csv": to_csv(summary, paper),
-        "comparison.md": to_markdown(tables, legend),
-        "comparison.tex": to_latex(tables, legend),
-    }
+    contents = {}
+    if rows:
+        contents = {
+            "comparison.csv": to_csv(summary, paper),
+            "comparison.md": to_markdown(tables, legend),
+            "comparison.tex": to_latex(tables, legend),
+        }
     figures = draw_figures(summary, paper)
+    if curves:
+        figures["curves"] = draw_curves(curves)
 
     folder: Path = arguments.output
     if folder.is_file():
@@ -89,7 +86,8 @@ def compare(arguments: argparse.Namespace) -> None:
         write_csv_rows(arguments.rows, rows)
         written.append(arguments.rows)
 
-    print(to_text(tables, legend))
+    if rows:
+        print(to_text(tables, legend))
     print("\n".join(map(str, written)))
 
 

@@ -1,6 +1,6 @@
 """Score the best checkpoint of finished runs; writes RUN/results.json, one row per figure.
 
-    python scripts/evaluate.py runs/tf-nd
+    python scripts/evaluate.py runs/tf-nd          (or a folder of runs, as train.py --seeds makes)
     torchrun --nproc_per_node 2 scripts/evaluate.py runs/tf-nd      (two processes, also on a CPU)
 
 By default on the validation and test sets of the data that the run was trained on, and on the generalization set of
@@ -10,17 +10,18 @@ has levels (on-lstm) are scored against gold trees: --trees, or those of the gra
 
 import argparse
 import contextlib
-import os
 import sys
 from pathlib import Path
 
+from tasks.command_line import exit_status
+from tasks.comparison.summary import summarize
+from tasks.comparison.tables import seeds_text
 from tasks.evaluation.evaluation import EvaluationSettings, evaluate_run
 from tasks.evaluation.processes import process_state
 from tasks.evaluation.report import results_table
 from tasks.evaluation.rows import write_csv_rows, write_json_rows
-from tasks.evaluation.run_folder import read_run
+from tasks.evaluation.run_folder import read_runs
 from tasks.evaluation.sets import SPLITS
-from tasks.files import explain
 from tasks.processes import leave_group
 from zoo.errors import UserError, unknown_name
 
@@ -30,19 +31,9 @@ RANGES = (("limit", 1, 2**31), ("samples", 1, 100_000), ("batch_tokens", 1, 2**3
 
 def main() -> int:
     """Exit status: 0, 2 (bad input) or 130 (interrupted)."""
-    try:
-        evaluate(parse_arguments())
-    except UserError as error:
-        if os.environ.get("RANK", "0") == "0":
-            print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {explain(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted; runs reported above are scored, the others are not.", file=sys.stderr)
-        return 130
-    return 0
+    return exit_status(
+        lambda: evaluate(parse_arguments()), "interrupted; runs reported above are scored, the others are not."
+    )
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -50,7 +41,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("runs", nargs="+", metavar="RUN", type=Path, help="run folder that train.py finished")
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN", type=Path, help="run folder that train.py finished, or a folder of such"
+    )
     parser.add_argument("--data", metavar="DIR", help="other data than the training's, as for train.py")
     parser.add_argument(
         "--sets", nargs="+", metavar="SET", help=f"any of: {', '.join(SPLITS)} (default: all that the task has)"
@@ -60,7 +53,12 @@ def parse_arguments() -> argparse.Namespace:
         "--samples",
         type=int,
         default=defaults.samples,
-        help="outputs sampled per input where partial accuracy is sampled (default: %(default)s)",
+        help="outputs sampled per input where no narrow interval is found (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--sample-all",
+        action="store_true",
+        help="sample every input, as the paper does, instead of computing intervals that hold partial accuracy",
     )
     parser.add_argument("--seed", type=int, default=defaults.seed, help="of the samples (default: %(default)s)")
     parser.add_argument(
@@ -104,6 +102,7 @@ def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
         arguments.limit,
         arguments.samples,
         arguments.seed,
+        arguments.sample_all,
         arguments.batch_tokens,
         arguments.trees,
         arguments.keep_punctuation,
@@ -112,8 +111,11 @@ def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
 
 def evaluate(arguments: argparse.Namespace) -> None:
     settings = settings_of(arguments)
-    runs = [read_run(folder) for folder in arguments.runs]  # all are checked before the first is scored
+    runs, left_out = read_runs(arguments.runs)  # all are checked before the first is scored
     state = process_state()
+    if state.is_main_process:
+        for reason in left_out:
+            print(f"note: left out: {reason}", file=sys.stderr)
     collected = []
     try:
         for run in runs:
@@ -124,6 +126,9 @@ def evaluate(arguments: argparse.Namespace) -> None:
                 if arguments.output is None:
                     write_json_rows(run.folder / "results.json", rows)
                     print(f"written: {run.folder / 'results.json'}\n")
+        deviations = seeds_text(summarize(collected))
+        if state.is_main_process and deviations:
+            print(f"{deviations}\n")
         if state.is_main_process and arguments.output is not None:
             write = write_csv_rows if arguments.output.suffix == ".csv" else write_json_rows
             write(arguments.output, collected)

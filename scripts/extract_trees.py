@@ -14,8 +14,9 @@ from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from tasks.command_line import exit_status
 from tasks.evaluation.processes import process_state
-from tasks.files import explain, write_text
+from tasks.files import write_text
 from tasks.language_modeling.levels import Levels, check_levels, encode_words, middle_layer, sentence_levels
 from tasks.language_modeling.picture import draw_tree
 from tasks.language_modeling.text import read_sentences
@@ -28,18 +29,7 @@ BATCH_TOKENS = 2048
 
 def main(argv: list[str] | None = None) -> int:
     """Exit status: 0, 2 (bad input) or 130 (interrupted)."""
-    try:
-        extract(parse_arguments(argv))
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"error: {explain(error)}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted; the files named above are whole.", file=sys.stderr)
-        return 130
-    return 0
+    return exit_status(lambda: extract(parse_arguments(argv)), "interrupted; the files named above are whole.")
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:

@@ -2,6 +2,7 @@
 
     python scripts/train.py --model tf-nd --task question_formation --output runs/tf-nd
     torchrun --nproc_per_node 2 scripts/train.py ...      (two processes, also on a CPU)
+    python scripts/train.py --seeds 1,2,3 ...             (three runs side by side)
 
 By default the protocol of the task, until convergence. Ctrl-C saves; --resume goes on.
 """
@@ -19,26 +20,36 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.utils import GradientAccumulationPlugin, set_seed
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import logging
 
 from tasks import load_task
 from tasks.files import explain
+from tasks.interface import Task, TaskData
 from tasks.processes import leave_group
 from tasks.training.arguments import TrainingArguments, parse_arguments, task_options
 from tasks.training.checkpoints import RunFolder
 from tasks.training.loop import Diverged, Run, Trainer
 from tasks.training.schedule import Budget, Protocol, protocol_for
 from tasks.training.scores import GeneralizationSample
+from tasks.training.seeds import (
+    Worker,
+    available_cores,
+    existing_runs,
+    parse_seeds,
+    run_workers,
+    seed_folder,
+    share_cores,
+)
 from tasks.training.signals import Interrupted
 from tasks.training.versions import code_version, library_versions
 from zoo import create_model
 from zoo.errors import UserError
-from zoo.registry import get_entry
+from zoo.registry import Entry, get_entry
 
 
 def main() -> int:
-    """Exit status: 0, 1 (training diverged), 2 (bad input), 130 or 143 (interrupted)."""
+    """Exit status: 0, 1 (training diverged, or a run of --seeds failed), 2 (bad input), 130 or 143 (interrupted)."""
     logging.disable_progress_bar()  # one for each file saved
     try:
         return run_and_report()
@@ -48,7 +59,10 @@ def main() -> int:
 
 def run_and_report() -> int:
     try:
-        train(parse_arguments(__doc__))
+        arguments = parse_arguments(__doc__)
+        if arguments.seeds is not None:
+            return train_seeds(arguments, parse_seeds(arguments.seeds))
+        train(arguments)
     except UserError as error:
         report(f"error: {error}")
         return 2
@@ -84,15 +98,7 @@ def report(message: str) -> None:
 
 def train(arguments: TrainingArguments) -> None:
     # Configuration
-    task = load_task(arguments.task, **task_options(arguments.task_options))
-    entry = get_entry(arguments.model)
-    if task.family not in entry.tasks:
-        raise UserError(
-            f"model {entry.name} cannot be trained on {task.name}, a {task.family} task. "
-            f"Allowed for it: {', '.join(entry.tasks)} tasks."
-        )
-    if arguments.score_during and "generalization" not in task.scored_splits:
-        raise UserError(f"--score-during scores the generalization set, which {task.name} has not; leave it out.")
+    task, entry = choose(arguments)
     protocol = protocol_for(
         entry.preset,
         learning_rate=arguments.learning_rate,
@@ -108,28 +114,15 @@ def train(arguments: TrainingArguments) -> None:
             raise UserError(f"--seed is {arguments.seed}; allowed: 0 to {largest}.")
 
         # Data
-        sizes = {"train": arguments.train_size, "validation": arguments.validation_size}
-        where = {"data_dir": arguments.data_dir, "seed": arguments.data_seed}
         with accelerator.main_process_first():  # the others find the generated data in the cache
-            given = {split: size for split, size in sizes.items() if size is not None}
-            data = task.load_data(**where, sizes=given, splits=list(sizes))
-            # Loaded apart: it has no part in the training, hence none in what is said of its data.
-            scored = task.load_data(**where, splits=["generalization"]) if arguments.score_during else None
+            data, scored = load_data(arguments, task)
         tokenizer = task.make_tokenizer(data)
         training = task.encode_set(tokenizer, data.sets["train"])
         validation = task.encode_set(tokenizer, data.sets["validation"])
         sample = GeneralizationSample(task, tokenizer, scored.sets["generalization"]) if scored else None
 
         # Model
-        model = create_model(
-            entry.name,
-            tokenizer=tokenizer,
-            parameters=arguments.parameters,
-            seed=arguments.seed,
-            count_embeddings=task.budget_counts_embeddings,
-            **arguments.configuration(),
-        )
-        task.check_model(model)
+        model = make_model(arguments, task, tokenizer)
         set_seed(arguments.seed, device_specific=True)  # dropout differs between processes, weights do not
 
         # Loop
@@ -157,12 +150,89 @@ def train(arguments: TrainingArguments) -> None:
             tracker.finish()
 
 
+def train_seeds(arguments: TrainingArguments, seeds: list[int]) -> int:
+    """Trains a run for each seed, each in a process of its own, and returns the exit status."""
+    if "WORLD_SIZE" in os.environ:
+        raise UserError(
+            "--seeds starts processes of its own, and torchrun or accelerate launch has started several already. "
+            "Start it with python, or give one --seed."
+        )
+    cores = available_cores()
+    # More threads than a single run would have could make other numbers.
+    limits = {"cores": cores, "most": torch.get_num_threads()}
+    jobs, threads = share_cores(len(seeds), arguments.jobs, arguments.threads, **limits)
+    there = existing_runs(Path(arguments.output), seeds, resume=arguments.resume)
+    # What is wrong with the input is found here, once, and generated data come into the cache.
+    task, _ = choose(arguments)
+    data, _ = load_data(arguments, task)
+    make_model(arguments, task, task.make_tokenizer(data))
+    Path(arguments.output).mkdir(parents=True, exist_ok=True)
+
+    shared = dataclasses.replace(arguments, seeds=None, jobs=None, threads=threads)
+    workers = []
+    for seed in seeds:
+        folder = seed_folder(Path(arguments.output), seed)
+        own = dataclasses.replace(shared, seed=seed, output=str(folder), resume=seed in there)
+        workers.append(Worker(seed, [sys.executable, __file__, *own.command_line()], threads))
+    report(f"{len(seeds)} runs, {jobs} at a time; threads for each: {threads}")
+    number = run_workers(workers, jobs)
+    failed = [worker for worker in workers if worker.failed]
+    for worker in failed:
+        report(f"seed {worker.seed} failed: {worker.failure}")
+    if number:
+        precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no")
+        report(f"{Interrupted(number)}. To go on with all runs: {resuming(1, precision)}")
+        return 128 + number
+    return max((2 if worker.status == 2 else 1 for worker in failed), default=0)
+
+
+def choose(arguments: TrainingArguments) -> tuple[Task, Entry]:
+    """The task and the entry of the registry, which must go together."""
+    task = load_task(arguments.task, **task_options(arguments.task_options))
+    entry = get_entry(arguments.model)
+    if task.family not in entry.tasks:
+        raise UserError(
+            f"model {entry.name} cannot be trained on {task.name}, a {task.family} task. "
+            f"Allowed for it: {', '.join(entry.tasks)} tasks."
+        )
+    if arguments.score_during and "generalization" not in task.scored_splits:
+        raise UserError(f"--score-during scores the generalization set, which {task.name} has not; leave it out.")
+    return task, entry
+
+
+def load_data(arguments: TrainingArguments, task: Task) -> tuple[TaskData, TaskData | None]:
+    """The sets to train with and, for --score-during, the generalization set (else None).
+
+    That one is loaded apart: it has no part in the training, hence none in what is said of the training's data.
+    """
+    where = {"data_dir": arguments.data_dir, "seed": arguments.data_seed}
+    sizes = {"train": arguments.train_size, "validation": arguments.validation_size}
+    given = {split: size for split, size in sizes.items() if size is not None}
+    data = task.load_data(**where, sizes=given, splits=list(sizes))
+    return data, task.load_data(**where, splits=["generalization"]) if arguments.score_during else None
+
+
+def make_model(arguments: TrainingArguments, task: Task, tokenizer: PreTrainedTokenizerFast) -> PreTrainedModel:
+    model = create_model(
+        arguments.model,
+        tokenizer=tokenizer,
+        parameters=arguments.parameters,
+        seed=arguments.seed,
+        count_embeddings=task.budget_counts_embeddings,
+        **arguments.configuration(),
+    )
+    task.check_model(model)
+    return model
+
+
 def start_accelerator(arguments: TrainingArguments) -> Accelerator:
     if arguments.tensorboard and importlib.util.find_spec("tensorboard") is None:
         raise UserError("--tensorboard needs the package tensorboard: pip install 'syntax-zoo[track]'.")
-    processors = os.cpu_count() or 1
+    processors = available_cores()
     if arguments.threads is not None and arguments.threads > processors:
-        raise UserError(f"--threads is {arguments.threads}; allowed: 1 to {processors}, the CPUs of this machine.")
+        raise UserError(
+            f"--threads is {arguments.threads}; allowed: 1 to {processors}, the CPUs that can be used here."
+        )
     try:
         accelerator = Accelerator(
             cpu=not torch.accelerator.is_available(),

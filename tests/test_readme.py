@@ -1,4 +1,4 @@
-"""The README's tables are what the code gives: nothing in them is typed by hand."""
+"""The tables of README and docs are what the code gives: nothing in them is typed by hand."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import zoo
+from scripts import scale
 from scripts.compare import PAPER
 from tasks.comparison.collect import collect_rows
 from tasks.comparison.paper import read_paper
@@ -14,12 +15,13 @@ from tasks.comparison.tables import legend_of, make_tables, to_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+SCALE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 MEASURED = sorted(path for path in (ROOT / "results").glob("*.csv") if path.name != "paper.csv")
 
 
-def section(name: str) -> str:
+def section(name: str, text: str = README) -> str:
     """What stands between the comments `<!-- name -->` and `<!-- /name -->`."""
-    return README.split(f"<!-- {name} -->")[1].split(f"<!-- /{name} -->")[0].strip()
+    return text.split(f"<!-- {name} -->")[1].split(f"<!-- /{name} -->")[0].strip()
 
 
 def model_table(word_types: int) -> str:
@@ -42,18 +44,38 @@ def layers(entry: zoo.registry.Entry) -> str:
     return ", ".join([f"3 × {entry.config['controller'].upper()}", *parts])
 
 
-def speed_table() -> str:
+def benchmark_rows(memory: bool) -> list[dict]:
     report = json.loads((ROOT / "results" / "benchmark.json").read_text(encoding="utf-8"))
+    return [row for row in report["rows"] if (row["mebibytes"] is not None) == memory]
+
+
+def speed_table() -> str:
     lines = ["| row | what | examples/s | ratio | aim |", "|---|---|---:|---:|---|"]
-    for row in report["rows"]:
+    for row in benchmark_rows(memory=False):
         speed = f"{row['examples_per_second']:.0f}" if row["examples_per_second"] else ""
         cells = (row["row"], row["what"], speed, f"{row['ratio']:.2f} of {row['denominator']}", row["aim"])
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
+def memory_table() -> str:
+    lines = ["| one step of training | seconds | MiB |", "|---|---:|---:|"]
+    lines += [
+        f"| {row['what']} | {row['seconds']:.2f} | {row['mebibytes']:.0f} |" for row in benchmark_rows(memory=True)
+    ]
+    return "\n".join(lines)
+
+
+def test_memory_table() -> None:
+    assert section("memory") == memory_table()
+
+
 def test_speed_table() -> None:
     assert section("speed") == speed_table()
+
+
+def test_scale_table() -> None:
+    assert section("scale", SCALE) == scale.report(scale.read_rates(scale.RATES), scale.NODES)
 
 
 def test_model_table() -> None:

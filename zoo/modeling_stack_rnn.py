@@ -71,8 +71,9 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
         """Logits [B, T, vocab_size] for input_ids [B, T].
 
         attention_mask [B, past + T]: 0 at padding, on either side. cache: what an earlier call returned, to go on from
-        there. labels [B, T]: usually equal to input_ids, -100 where no loss is wanted; the loss is the mean over tokens
-        of -log p(labels[t+1] | input_ids[..t]). past_key_values: an older name of cache. return_dict=False: a tuple.
+        there; no gradient passes through the state that it holds. labels [B, T]: usually equal to input_ids, -100 where
+        no loss is wanted; the loss is the mean over tokens of -log p(labels[t+1] | input_ids[..t]). past_key_values: an
+        older name of cache. return_dict=False: a tuple.
         ValueError for input without a position.
         """
         # input_ids : B x T -> logits : B x T x vocab_size
@@ -105,7 +106,7 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
         # The steps of each row one after the other, those that are left out at the end: n x B.
         counts = active.cumsum(1)  # steps up to each position
         total = counts[:, -1]
-        steps = int(total.max())
+        steps = max(total.tolist(), default=0)
         order = (~active).int().argsort(dim=1, stable=True)[:, :steps].t()
         ragged = layer is not None and bool((total < steps).any())
         taken = torch.arange(steps, device=active.device)[:, None] < total if ragged else None

@@ -21,7 +21,10 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-FLAGS = ("-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fopenmp", "-shared", "-fPIC", "-std=gnu11")
+FLAGS = (
+    *("-O3", "-march=native", "-mtune=generic", "-ffp-contract=fast", "-fno-math-errno"),
+    *("-fopenmp", "-shared", "-fPIC", "-std=gnu11"),
+)
 LANES = {torch.float32: 8, torch.float64: 4}  # 256 bits
 CHECKED_SECONDS = 120
 _warned = False

@@ -165,14 +165,18 @@ class _Recur(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, run: Recurrence, stack: StackRun | None, *tensors: Tensor | None) -> tuple[Tensor, Tensor]:
         run.forward()
+        ctx.set_materialize_grads(False)
         ctx.run, ctx.stack = run, stack
         ctx.save_for_backward(*tensors)  # asked for in the backward pass, so that changed weights are noticed
         return run.hidden().contiguous(), run.readings().contiguous()
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad_hidden: Tensor, grad_readings: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_hidden: Tensor | None, grad_readings: Tensor | None) -> tuple[Tensor | None, ...]:
         _ = ctx.saved_tensors
-        projected, hidden, reading, (layers, biases, *actions) = ctx.run.backward(grad_hidden, grad_readings)
+        run: Recurrence = ctx.run
+        grad_hidden = torch.zeros_like(run.hidden()) if grad_hidden is None else grad_hidden
+        grad_readings = torch.zeros_like(run.readings()) if grad_readings is None else grad_readings
+        projected, hidden, reading, (layers, biases, *actions) = run.backward(grad_hidden, grad_readings)
         start = None if ctx.stack is None else ctx.stack.grad_start(reading)
         return None, None, projected, hidden, start, *actions, *layers, *biases

@@ -117,7 +117,7 @@ class NondeterministicInterface(StackInterface):
         return stack_tape(self.start().detach().to(dtype), batch, steps, self.shape, keep_state)
 
     def is_too_wide(self, sums: Tensor) -> bool:
-        return spans_too_much(sums)
+        return spans_too_much(sums.unflatten(-1, self.shape.action_shape), self.shape)
 
     def to_actions(self, sums: Tensor) -> Tensor:
         return sums.unflatten(1, self.shape.action_shape)

@@ -11,6 +11,7 @@ Equation 6 exactly, in probability space and without a chart that has a vector a
 
 Q states, S symbols, A = Q*S configurations c = (state, top symbol), numbered state*S + symbol. Rows are laid out
 [B, S, time*Q, columns]: the symbol is a batch axis because a pop leaves the uncovered symbol unchanged.
+That is the form that goes step by step; whole sequences in PyTorch take the shorter way of `stack_sequence.py`.
 Time and memory: O(n^2) numbers and O(n^3) multiplications for a sequence, O(n^2) for one more step.
 """
 
@@ -19,8 +20,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .stack_compiled import CompiledSequence, CompiledTape, kernel
+from .stack_compiled import CompiledSequence, CompiledTape, is_wide, kernel
 from .stack_recursion import NEVER, StackState, StackTape, advance, initial_state, weigh
+from .stack_sequence import WholeSequence
 from .stack_shapes import StackShape, check_steps, sequence_lengths
 from .state_cache import is_right_padded
 
@@ -36,6 +38,7 @@ __all__ = [
 ]
 
 WIDE = 60.0  # nats between the logits of one step beyond which float32 loses configurations: computed in float64
+KEPT_BYTES = 2**29  # what a call may keep for its backward pass; larger charts are computed again there (compiled form)
 
 
 def reading(state: StackState, shape: StackShape) -> Tensor:
@@ -54,7 +57,7 @@ def step(
     """
     shape = StackShape.of(action_logits, pushed_vector)
     with torch.no_grad(), torch.autocast(action_logits.device.type, enabled=False):
-        dtype = torch.promote_types(state.rows.dtype, computing_dtype(action_logits))
+        dtype = torch.promote_types(state.rows.dtype, computing_dtype(action_logits, shape))
         logits = action_logits.to(dtype)
         if mask is not None:
             logits = no_op_logits(logits, mask)
@@ -75,7 +78,11 @@ def no_op_logits(action_logits: Tensor, mask: Tensor) -> Tensor:
 
 
 def nondeterministic_stack(
-    action_logits: Tensor, pushed_vectors: Tensor, bottom_vector: Tensor, mask: Tensor | None = None
+    action_logits: Tensor,
+    pushed_vectors: Tensor,
+    bottom_vector: Tensor,
+    mask: Tensor | None = None,
+    kept_bytes: int | None = None,
 ) -> Tensor:
     """Readings of the nondeterministic stack for whole sequences (seed 000, equation 6).
 
@@ -84,6 +91,8 @@ def nondeterministic_stack(
     pushed_vectors [B, n, m]             the vector that a push at that step pushes
     bottom_vector  [m]                   the vector at the bottom, which may be replaced but never popped
     mask           [B, n] or None        False where the step leaves the stack untouched (padding)
+    kept_bytes     memory that may be kept for the backward pass (KEPT_BYTES by default): what does not fit is computed
+                   again there. Less memory costs time and changes no number. Only the compiled form heeds it.
     returns        [B, n+1, Q*S*m]       index 0 is the reading of the initial stack
 
     Sequences in which a step's logits span more than 60 nats are computed in float64, because float32 would lose
@@ -95,38 +104,59 @@ def nondeterministic_stack(
     if bottom_vector.shape != (shape.vector_size,):
         raise ValueError(f"bottom_vector {list(bottom_vector.shape)} does not fit: wanted is [{shape.vector_size}]")
     with torch.autocast(action_logits.device.type, enabled=False):
-        dtype = computing_dtype(action_logits)
+        dtype = computing_dtype(action_logits, shape)
         logits, vectors, bottom = (tensor.to(dtype) for tensor in (action_logits, pushed_vectors, bottom_vector))
         library = kernel(logits, shape)
+        active = mask
         if mask is not None and (library is None or not is_right_padded(mask)):
             logits, mask = no_op_logits(logits, mask), None
-        if library is not None:
+        if library is None:
+            readings = _in_pytorch(logits, vectors, bottom, active, shape)
+        else:
             lengths = sequence_lengths(vectors, mask)
-            readings: Tensor = CompiledSequence.apply(logits, vectors, bottom, lengths, library)
-            return readings.to(pushed_vectors.dtype)
-        readings = _WholeSequence.apply(logits, vectors, bottom, shape)
+            kept_bytes = KEPT_BYTES if kept_bytes is None else kept_bytes
+            readings = CompiledSequence.apply(logits, vectors, bottom, lengths, library, kept_bytes)
         return readings.to(pushed_vectors.dtype)
 
 
-def computing_dtype(action_logits: Tensor) -> torch.dtype:
+def _in_pytorch(logits: Tensor, vectors: Tensor, bottom: Tensor, active: Tensor | None, shape: StackShape) -> Tensor:
+    """All steps at once in the given precision, or in float64 if that loses something, or in the end step by step.
+
+    Step by step is for configurations that may only be popped, and for logits that span hundreds of nats.
+    """
+    for dtype in dict.fromkeys((logits.dtype, torch.float64)):
+        inputs = [tensor.to(dtype) for tensor in (logits, vectors, bottom)]
+        readings, right = WholeSequence.apply(*inputs, active, shape)
+        if right:
+            return readings
+    readings = StepByStep.apply(*inputs, shape)
+    return readings
+
+
+def computing_dtype(action_logits: Tensor, shape: StackShape) -> torch.dtype:
     """float64 where the logits [..., A, 2A+Q] ask for it, else float32: never half precision."""
-    if action_logits.dtype == torch.float64 or spans_too_much(action_logits.detach().flatten(-2)):
+    if action_logits.dtype == torch.float64 or spans_too_much(action_logits, shape):
         return torch.float64
     return torch.float32
 
 
-def spans_too_much(logits: Tensor) -> bool:
-    """Whether the logits [..., A*(2A+Q)] of some step span more than float32 can hold."""
-    return logits.numel() > 0 and bool((logits.amax(-1) - logits.amin(-1) > WIDE).any())
+def spans_too_much(action_logits: Tensor, shape: StackShape) -> bool:
+    """Whether the logits [..., A, 2A+Q] of some step span more than float32 can hold."""
+    logits = action_logits.detach().float()
+    library = kernel(logits, shape)
+    if library is not None:
+        return is_wide(library, logits, WIDE)
+    flat = logits.flatten(-2)
+    return flat.numel() > 0 and bool((flat.amax(-1) - flat.amin(-1) > WIDE).any())
 
 
-class _WholeSequence(torch.autograd.Function):
-    """`nondeterministic_stack` with its hand-written reverse."""
+class StepByStep(torch.autograd.Function):
+    """`nondeterministic_stack` by the tape that recurrent networks write."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, vectors: Tensor, bottom: Tensor, shape: StackShape) -> Tensor:
         batch, steps = logits.shape[:2]
-        tape = StackTape(bottom, batch, steps, shape)
+        tape = stack_tape(bottom, batch, steps, shape, keep_state=False)
         readings = [tape.initial_reading()]
         readings += [tape.forward(logits[:, j], vectors[:, j]) for j in range(steps)]
         ctx.tape, ctx.logits_shape = tape, logits.shape
@@ -137,7 +167,7 @@ class _WholeSequence(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         (vectors,) = ctx.saved_tensors
-        tape: StackTape = ctx.tape
+        tape: StackTape | CompiledTape = ctx.tape
         grad_logits, grad_vectors = grad.new_empty(ctx.logits_shape), torch.empty_like(vectors)
         for j in range(tape.steps, 0, -1):
             found = tape.backward(j, grad[:, j], vectors[:, j - 1], begins=j == tape.steps)

@@ -4,20 +4,29 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tasks.evaluation.rows import Row, read_rows
+from tasks.evaluation.run_folder import runs_inside
 from zoo.errors import UserError
 
 
-def collect_rows(paths: Iterable[Path]) -> tuple[list[Row], list[str]]:
-    """Rows, each once, and notices about what could not be used.
-
-    A row that stands in two of the paths (a run folder and a CSV made from it) counts once. Raises UserError for
-    a path that does not exist, for a damaged file, and if there are no rows at all.
-    """
-    rows: list[Row] = []
-    notices = []
+def find_sources(paths: Iterable[Path]) -> list[Path]:
+    """The paths, with the runs inside a folder of runs instead of it. Raises UserError if one does not exist."""
+    sources = []
     for path in paths:
         if not path.exists():
             raise UserError(f"{path} does not exist. Give run folders, results.json files or CSV files of rows.")
+        sources += runs_inside(path)
+    return sources
+
+
+def collect_rows(paths: Iterable[Path], *, required: bool = True) -> tuple[list[Row], list[str]]:
+    """Rows, each once, and notices about what could not be used.
+
+    A row that stands in two of the paths (a run folder and a CSV made from it) counts once. Raises UserError for
+    a path that does not exist, for a damaged file, and, if they are `required`, if there are no rows at all.
+    """
+    rows: list[Row] = []
+    notices = []
+    for path in find_sources(paths):
         file = path / "results.json" if path.is_dir() else path
         if file.exists():
             rows += read_rows(file)
@@ -25,7 +34,7 @@ def collect_rows(paths: Iterable[Path]) -> tuple[list[Row], list[str]]:
             notices.append(f"{path} is left out: not scored yet (python scripts/evaluate.py {path})")
         else:
             notices.append(f"{path} is left out: no run folder")
-    if not rows:
+    if required and not rows:
         raise UserError(". ".join(["no rows to compare", *notices]) + ".")
     distinct = list({_figure(row): row for row in rows}.values())
     _check_scored_once(distinct)

@@ -1,12 +1,14 @@
 """Means and standard deviations over runs that differ in nothing but their seed."""
 
 import statistics
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeVar
 
 from tasks import list_tasks
 from tasks.evaluation.rows import Row
 from zoo import list_models
+
+Value = TypeVar("Value")
 
 
 class Condition(NamedTuple):
@@ -34,6 +36,9 @@ class Statistic(NamedTuple):
     n: int
     runs: int
     reasons: tuple[str, ...] = ()  # why the others have none
+    lower: float | None = None  # means of the certified bounds, where all runs have them
+    upper: float | None = None
+    sampled_inputs: int | None = None  # of all runs together
 
 
 Figures = dict[tuple[str, str], Statistic]  # by (metric, set)
@@ -48,14 +53,20 @@ def summarize(rows: Iterable[Row]) -> Summary:
         variant = Variant(row.model, row.label, row.settings, row.parameters)
         figures = groups.setdefault(condition, {}).setdefault(variant, {})
         figures.setdefault((row.metric, row.set), []).append(row)
-    tasks, models = list_tasks(), list_models()
+    tasks = list_tasks()
     return {
         condition: {
-            variant: {key: describe(figure) for key, figure in groups[condition][variant].items()}
-            for variant in sorted(groups[condition], key=lambda variant: (_place(variant.model, models), variant))
+            variant: {key: describe(figure) for key, figure in figures.items()}
+            for variant, figures in in_order(groups[condition])
         }
         for condition in sorted(groups, key=lambda condition: (_place(condition.task, tasks), condition))
     }
+
+
+def in_order(variants: Mapping[Variant, Value]) -> list[tuple[Variant, Value]]:
+    """The items, models in the order of the registry."""
+    models = list_models()
+    return sorted(variants.items(), key=lambda item: (_place(item[0].model, models), item[0]))
 
 
 def describe(rows: list[Row]) -> Statistic:
@@ -64,7 +75,14 @@ def describe(rows: list[Row]) -> Statistic:
     reasons = tuple(sorted({row.note for row in rows if row.value is None}))
     mean = statistics.fmean(values) if values else None
     deviation = statistics.stdev(values) if len(values) > 1 else None
-    return Statistic(mean, deviation, len(values), len(rows), reasons)
+    lower, upper = (_mean_if_all([getattr(row, end) for row in rows]) for end in ("lower", "upper"))
+    sampled = [row.sampled_inputs for row in rows if row.sampled_inputs is not None]
+    return Statistic(mean, deviation, len(values), len(rows), reasons, lower, upper, sum(sampled) if sampled else None)
+
+
+def _mean_if_all(values: list[float | None]) -> float | None:
+    present = [value for value in values if value is not None]
+    return statistics.fmean(present) if len(present) == len(values) else None
 
 
 def _place(name: str, order: list[str]) -> int:

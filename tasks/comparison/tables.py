@@ -3,7 +3,7 @@
 import csv
 import io
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tasks import load_task
@@ -63,7 +63,7 @@ def _table(condition: Condition, variants: dict[Variant, Figures], paper: PaperF
         printed = (paper or {}).get((condition.task, variant.model))
         if printed:
             table.rows.append(["  paper", "5", *(format_statistic(printed.get(key), 5) for key in columns)])
-        table.notes += _reasons(variant, figures, columns)
+        table.notes += _reasons(variant, figures, columns) + _intervals(variant, figures, columns)
     if any(mark_of(figures) for figures in variants.values()):
         table.notes.append(MARKED)
     return table
@@ -84,6 +84,22 @@ def _reasons(variant: Variant, figures: Figures, columns: Mapping[tuple[str, str
     ]
 
 
+def _intervals(variant: Variant, figures: Figures, columns: Mapping[tuple[str, str], str]) -> list[str]:
+    """Where figures are known to lie, if that can be seen in the digits that are printed, and what was sampled."""
+    parts = []
+    for key, statistic in figures.items():
+        if key not in columns:
+            continue
+        facts = []
+        if statistic.lower is not None and statistic.upper is not None and statistic.upper - statistic.lower > 5e-4:
+            facts.append(f"certified within {statistic.lower:.4f} to {statistic.upper:.4f}")
+        if statistic.sampled_inputs:
+            facts.append(f"{statistic.sampled_inputs:,} inputs sampled")
+        if facts:
+            parts.append(f"{columns[key]} {', '.join(facts)}")
+    return [f"{name_of(variant)}: {'; '.join(parts)}."] if parts else []
+
+
 def format_statistic(statistic: Statistic | None, runs: int) -> str:
     """`0.318 ± 0.19`; a single value says (n=1), and so does a mean over fewer than all `runs`."""
     if statistic is None or statistic.mean is None:
@@ -92,6 +108,24 @@ def format_statistic(statistic: Statistic | None, runs: int) -> str:
     if statistic.standard_deviation is not None:
         text += f" ± {statistic.standard_deviation:.2f}"
     return text if statistic.n == runs and statistic.n > 1 else f"{text} (n={statistic.n})"
+
+
+def seeds_text(summary: Summary) -> str:
+    """Every figure of the models that have several runs: mean ± sample standard deviation over the runs."""
+    blocks = []
+    for condition, variants in summary.items():
+        for variant, figures in variants.items():
+            runs = max(statistic.runs for statistic in figures.values())
+            if runs > 1:
+                cells = [(group, metric, format_statistic(value, runs)) for (metric, group), value in figures.items()]
+                title = f"{name_of(variant)} on {condition.task}, mean ± standard deviation of {runs} runs"
+                blocks.append("\n".join([title, f"budget {condition.budget}; {condition.data}", *_columns(cells)]))
+    return "\n\n".join(blocks)
+
+
+def _columns(cells: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
 
 
 def to_text(tables: list[Table], legend: str) -> str:
@@ -164,7 +198,8 @@ def _latex(text: str) -> str:
 CSV_COLUMNS = (
     *Condition._fields,
     *Variant._fields,
-    *("metric", "set", "mean", "standard_deviation", "n", "runs", "paper", "paper_standard_deviation"),
+    *("metric", "set", "mean", "standard_deviation", "n", "runs", "lower", "upper", "sampled_inputs"),
+    *("paper", "paper_standard_deviation"),
 )
 
 
@@ -178,5 +213,6 @@ def to_csv(summary: Summary, paper: PaperFigures | None) -> str:
             printed = (paper or {}).get((condition.task, variant.model), {})
             for key, statistic in figures.items():
                 beside = printed[key][:2] if key in printed else (None, None)
-                writer.writerow([*condition, *variant, *key, *statistic[:4], *beside])
+                interval = (statistic.lower, statistic.upper, statistic.sampled_inputs)
+                writer.writerow([*condition, *variant, *key, *statistic[:4], *interval, *beside])
     return text.getvalue()

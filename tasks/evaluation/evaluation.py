@@ -27,7 +27,8 @@ class EvaluationSettings:
     limit: int | None = None  # only the first lines of each set
     samples: int = 10  # outputs sampled per input, where partial accuracy is sampled
     seed: int = 0  # of those samples
-    batch_tokens: int = 2048
+    sample_all: bool = False  # every input, as in the paper, instead of certified intervals
+    batch_tokens: int = 8192
     trees: str | None = None  # file or folder of gold trees; None: those of the task's grammars, if its text is theirs
     keep_punctuation: bool = False  # whether punctuation counts as words of a tree
 
@@ -100,6 +101,9 @@ def make_rows(run: FinishedRun, task: Task, model: PreTrainedModel, data: str, f
             code_version=trained if trained == scored else f"{trained}, scored by {scored}",
             versions=library_versions(),
             note=figure.note,
+            lower=figure.lower,
+            upper=figure.upper,
+            sampled_inputs=figure.sampled_inputs,
         )
         for figure in figures
     ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tasks import metrics
-from tasks.evaluation.sampling import SampleCounts
+from tasks.evaluation.partial_accuracy import PartialScore
 from tasks.evaluation.scoring import PairScores
 from tasks.evaluation.sets import RULES
 
@@ -14,10 +14,13 @@ class Figure(NamedTuple):
 
     set: str
     metric: str
-    value: float | None
+    value: float | None  # an int where items are counted
     n: int
     note: str = ""
     standard_error: float | None = None
+    lower: float | None = None  # the value is known to lie between lower and upper, but for rounding
+    upper: float | None = None
+    sampled_inputs: int | None = None  # inputs whose part of the value is sampled
 
 
 NO_ITEMS = "no items"
@@ -35,7 +38,7 @@ def string_figures(name: str, scores: Sequence[PairScores]) -> list[Figure]:
     return [
         Figure(name, "full_accuracy", full.value, n, note),
         Figure(name, "greedy_full_accuracy", greedy.value, n, "a tie is not correct" if n else NO_ITEMS),
-        Figure(name, "greedy_ties", float(ties) if n else None, n, "number of items" if n else NO_ITEMS),
+        Figure(name, "greedy_ties", ties if n else None, n, "number of items" if n else NO_ITEMS),
         Figure(
             name,
             "cross_entropy_per_token",
@@ -71,19 +74,32 @@ def first_word_figures(hierarchical: Sequence[PairScores], linear: Sequence[Pair
     return [*figures, _ratio("partial_log_ratio", ratio, len(hierarchical), "first word, exact", impossible)]
 
 
-def sampled_figures(counts: Sequence[SampleCounts], samples: int, how: str) -> list[Figure]:
-    """Partial accuracy from `samples` outputs per input; `how` they were sampled becomes the note."""
-    n = len(counts)
-    cut = sum(count.cut for count in counts)
-    note = f"{how}, {cut} of {n * samples} outputs cut" if n else NO_ITEMS
-    figures = []
-    for name in RULES:
-        result, error = metrics.sampled_accuracy([getattr(count, name) for count in counts], samples)
-        figures.append(Figure(name, "partial_accuracy", result.value, n, note, error))
-    totals = [sum(count.hierarchical for count in counts), sum(count.linear for count in counts)]
-    empty = [rule for rule, total in zip(RULES, totals, strict=True) if total == 0]
-    impossible = f"{note}; no sample matches the {' or the '.join(empty)} rule's output"
-    return [*figures, _ratio("partial_log_ratio", metrics.partial_log_ratio(*totals), n, note, impossible)]
+def partial_figures(scores: Sequence[tuple[PartialScore, ...]], samples: int, how: str) -> list[Figure]:
+    """Partial accuracy from intervals and, where these are too wide, samples; `how` becomes the note."""
+    n = len(scores)
+    figures = [_partial_figure(name, [row[rule] for row in scores], samples, how) for rule, name in enumerate(RULES)]
+    hierarchical, linear = figures
+    zero = [figure.set for figure in figures if not figure.value]
+    impossible = f"{how}; no output found that matches the {' or the '.join(zero)} rule's"
+    ratio = _ratio("partial_log_ratio", metrics.partial_log_ratio(hierarchical.value, linear.value), n, how, impossible)
+    return [
+        *figures,
+        ratio._replace(
+            lower=metrics.partial_log_ratio(hierarchical.lower, linear.upper),
+            upper=metrics.partial_log_ratio(hierarchical.upper, linear.lower),
+            sampled_inputs=sum(any(score.matches is not None for score in row) for row in scores) if n else None,
+        ),
+    ]
+
+
+def _partial_figure(name: str, scores: Sequence[PartialScore], samples: int, how: str) -> Figure:
+    matches = [score.matches for score in scores if score.matches is not None]
+    certified = [score.certified for score in scores if score.matches is None]
+    result, error = metrics.sampled_accuracy(matches, samples, certified)
+    lower, upper = (metrics.mean([score.interval[end] for score in scores]).value for end in (0, 1))
+    n = len(scores)
+    note = how if n else NO_ITEMS
+    return Figure(name, "partial_accuracy", result.value, n, note, error, lower, upper, len(matches) if n else None)
 
 
 def _ratio(metric: str, value: float | None, n: int, note: str, impossible: str) -> Figure:

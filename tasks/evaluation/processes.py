@@ -1,5 +1,6 @@
 """Work on the items of a set in batches, shared over processes, every item exactly once."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -47,3 +48,19 @@ def map_batches(
                 bar.update(len(batch))
     gathered = dict(gather_object(results))
     return [gathered[item] for item in range(len(lengths))]
+
+
+def map_groups(
+    compute: Callable[[list[int]], Sequence[Result]],
+    sources: Sequence[Sequence[int]],
+    lengths: Sequence[int],
+    batch_tokens: int,
+    description: str,
+) -> list[Result]:
+    """`map_batches` in groups whose sources have one length, so that prompts need no padding."""
+
+    def over_batch(batch: list[int]) -> list[Result]:
+        groups = itertools.groupby(batch, key=lambda index: len(sources[index]))
+        return [result for _, group in groups for result in compute(list(group))]
+
+    return map_batches(over_batch, lengths, batch_tokens, description)

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from tasks.evaluation.rows import Row
 
-HEADINGS = ("set", "metric", "value", "s.e.", "n", "note")
+HEADINGS = ("set", "metric", "value", "s.e.", "certified", "sampled", "n", "note")
+
+COUNTS = ("greedy_ties",)  # metrics that count items
 
 
 def results_table(rows: Sequence[Row]) -> str:
@@ -19,8 +21,12 @@ def results_table(rows: Sequence[Row]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
+    value = "none" if row.value is None else f"{row.value:.0f}" if row.metric in COUNTS else _number(row.value)
     error = "" if row.standard_error is None else _number(row.standard_error)
-    return row.set, row.metric, "none" if row.value is None else _number(row.value), error, str(row.n), row.note
+    bounds = [row.lower, row.upper]
+    certified = "" if bounds == [None, None] else " to ".join("?" if b is None else _number(b) for b in bounds)
+    sampled = "" if row.sampled_inputs is None else str(row.sampled_inputs)
+    return row.set, row.metric, value, error, certified, sampled, str(row.n), row.note
 
 
 def _number(value: float) -> str:

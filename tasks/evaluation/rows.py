@@ -4,7 +4,7 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,11 +37,18 @@ class Row:
     code_version: str
     versions: dict[str, str]
     note: str = ""
+    lower: float | None = None  # a certified value lies between lower and upper, whatever was sampled
+    upper: float | None = None
+    sampled_inputs: int | None = None  # of the n inputs, those that were sampled because their interval is too wide
 
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Row))
+OPTIONAL = ("note", "lower", "upper", "sampled_inputs")  # files of older versions lack them
 INTEGERS = ("n", "seed", "step", "examples", "parameters")
-NUMBERS = ("value", "standard_error")
+NUMBERS: dict[str, Callable[[Any], float]] = {
+    **dict.fromkeys(("value", "standard_error", "lower", "upper"), float),
+    "sampled_inputs": int,
+}
 
 
 def write_json_rows(path: Path, rows: Iterable[Row]) -> None:
@@ -78,13 +85,17 @@ def read_rows(path: Path) -> list[Row]:
 def _parse(record: Any, where: str) -> Row:
     if not isinstance(record, Mapping):
         raise UserError(f"{where}: not a row but {record!r}.")
-    missing = [name for name in COLUMNS if name != "note" and record.get(name, ...) is ...]
+    missing = [name for name in COLUMNS if name not in OPTIONAL and record.get(name, ...) is ...]
     if missing:
         raise UserError(f"{where}: without {', '.join(missing)}. A row has the columns {', '.join(COLUMNS)}.")
     values = {name: record[name] for name in COLUMNS if name in record}
     try:
         values |= {name: int(values[name]) for name in INTEGERS}
-        values |= {name: None if values[name] in ("", None) else float(values[name]) for name in NUMBERS}
+        values |= {
+            name: None if values[name] in ("", None) else read(values[name])
+            for name, read in NUMBERS.items()
+            if name in values
+        }
     except (TypeError, ValueError) as error:
         raise UserError(f"{where}: {error}.") from None
     if isinstance(values["versions"], str):

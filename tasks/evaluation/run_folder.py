@@ -1,6 +1,7 @@
 """What evaluation reads of a finished run."""
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,18 +28,34 @@ class FinishedRun:
     @property
     def settings(self) -> str:
         """What differs from the default configuration and protocol, as text; empty if nothing does."""
-        arguments = self.arguments
-        changes = sorted([*(arguments["overrides"] or []), *(arguments.get("task_options") or [])])
-        for name in ("parameters", "train_size", "validation_size"):
-            if arguments[name] is not None:
-                changes.append(f"{name}={arguments[name]}")
-        protocol = dataclasses.asdict(protocol_for(get_entry(arguments["model"]).preset))
-        changes += [f"{name}={arguments[name]}" for name in protocol if arguments[name] != protocol[name]]
-        if arguments["processes"] != 1:
-            changes.append(f"processes={arguments['processes']}")
-        if arguments.get("mixed_precision", "no") != "no":
-            changes.append(f"mixed_precision={arguments['mixed_precision']}")
-        return ", ".join(changes)
+        return settings_of(self.arguments)
+
+
+def settings_of(arguments: dict[str, Any]) -> str:
+    """What of an arguments.json differs from the default configuration and protocol, as text."""
+    changes = sorted([*(arguments["overrides"] or []), *(arguments.get("task_options") or [])])
+    for name in ("parameters", "train_size", "validation_size"):
+        if arguments[name] is not None:
+            changes.append(f"{name}={arguments[name]}")
+    protocol = dataclasses.asdict(protocol_for(get_entry(arguments["model"]).preset))
+    changes += [f"{name}={arguments[name]}" for name in protocol if arguments[name] != protocol[name]]
+    if arguments["processes"] != 1:
+        changes.append(f"processes={arguments['processes']}")
+    if arguments.get("mixed_precision", "no") != "no":
+        changes.append(f"mixed_precision={arguments['mixed_precision']}")
+    return ", ".join(changes)
+
+
+def runs_inside(path: Path) -> list[Path]:
+    """The runs in a folder of runs (such as `train.py --seeds` makes), seed-2 before seed-10; else the path itself."""
+    if not path.is_dir() or _is_run(path):
+        return [path]
+    runs = [child for child in path.iterdir() if _is_run(child)]
+    return sorted(runs, key=lambda run: (len(run.name), run.name)) or [path]
+
+
+def _is_run(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("arguments.json", "results.json"))
 
 
 def read_run(folder: Path) -> FinishedRun:
@@ -57,3 +74,24 @@ def read_run(folder: Path) -> FinishedRun:
         for name in ("arguments.json", "best/progress.json", "finished.json")
     )
     return FinishedRun(folder, arguments, progress, finished)
+
+
+def read_runs(paths: Iterable[Path]) -> tuple[list[FinishedRun], list[str]]:
+    """The finished runs, and why others in a folder of runs are left out: of several seeds, one may have failed.
+
+    Raises UserError for a path that is itself no finished run, and for a folder of runs without one.
+    """
+    runs: list[FinishedRun] = []
+    left_out: list[str] = []
+    for path in paths:
+        found, reasons = [], []
+        for folder in runs_inside(path):
+            try:
+                found.append(read_run(folder))
+            except UserError as error:
+                reasons.append(str(error))
+        if not found:
+            raise UserError(" ".join(reasons))
+        runs += found
+        left_out += reasons
+    return runs, left_out

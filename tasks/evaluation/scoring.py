@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from tasks.evaluation.processes import map_batches
-from tasks.metrics import NOT_SCORED, align, greedy_correct, sequence_log_probability, token_log_probabilities
+from tasks.evaluation.prefixes import select
+from tasks.evaluation.processes import map_batches, map_groups
+from tasks.metrics import NOT_SCORED, greedy_correct, token_log_probabilities
 from tasks.tokenization import BOS, EOS, PAD
 from zoo.errors import UserError
 
@@ -43,31 +44,91 @@ def score_pairs(
     return map_batches(compute, lengths, batch_tokens, description)
 
 
+def score_rules(
+    model: PreTrainedModel,
+    sources: Sequence[list[int]],
+    targets: Sequence[Sequence[list[int]]],
+    batch_tokens: int,
+    description: str,
+) -> list[tuple[PairScores, ...]]:
+    """Scores several targets of each source, as `score_pairs` does to 1e-6, over all processes.
+
+    Where it is faster, each source is read once, and the targets go on from its cached state.
+    """
+    if not sharing_pays(model):
+        pairs = [EncodedPair(source, target) for source, row in zip(sources, targets, strict=True) for target in row]
+        scores = iter(score_pairs(model, pairs, batch_tokens, description))
+        return [tuple(next(scores) for _ in row) for row in targets]
+
+    def compute(group: list[int]) -> list[tuple[PairScores, ...]]:
+        return score_shared(model, [sources[index] for index in group], [targets[index] for index in group])
+
+    lengths = [
+        sum(len(source) + len(target) + 1 for target in row) for source, row in zip(sources, targets, strict=True)
+    ]
+    return map_groups(compute, sources, lengths, max(batch_tokens, max(lengths, default=0)), description)
+
+
+def sharing_pays(model: PreTrainedModel) -> bool:
+    """Whether going on from the state after a prompt is faster than reading it again.
+
+    It is where the cache holds keys and values only. A stack or a recurrent state is carried on step by step, which
+    takes longer than a whole pass saves.
+    """
+    return set(getattr(model.config, "layers", ["state"])) == {"attention"}
+
+
 @torch.inference_mode()
 def score_batch(model: PreTrainedModel, pairs: Sequence[EncodedPair]) -> list[PairScores]:
     """One forward pass over right-padded strings."""
     # inputs, mask, targets : B x T; logits : B x T x V
-    whole = [align([], [*source, *target, EOS], BOS) for source, target in pairs]
-    inputs = pad([ids for ids, _ in whole], PAD).to(model.device)
-    string_targets = pad([ids for _, ids in whole], NOT_SCORED).to(model.device)
-    targets = pad([align(source, [*target, EOS], BOS)[1] for source, target in pairs], NOT_SCORED)
-    targets = targets.to(model.device)
-    mask = (inputs != PAD).long()
-    logits = model(input_ids=inputs, attention_mask=mask, use_cache=False).logits
+    strings = pad([[BOS, *source, *target, EOS] for source, target in pairs], PAD).to(model.device)
+    inputs, targets = strings[:, :-1], strings[:, 1:].masked_fill(strings[:, 1:] == PAD, NOT_SCORED)
+    logits = model(input_ids=inputs, attention_mask=(targets != NOT_SCORED).long(), use_cache=False).logits
+    return read_scores(logits, targets, torch.tensor([len(source) for source, _ in pairs], device=logits.device))
 
-    conditional = sequence_log_probability(logits, targets, include_eos=True)
-    string = sequence_log_probability(logits, string_targets, include_eos=True)
-    rows = torch.arange(len(pairs), device=logits.device)
-    after_source = torch.tensor([len(source) for source, _ in pairs], device=logits.device)
-    first = token_log_probabilities(logits[rows, after_source], targets[rows, after_source])
-    greedy = greedy_correct(logits, targets)
-    if bool(string.log_probability.isnan().any()):
+
+@torch.inference_mode()
+def score_shared(
+    model: PreTrainedModel, sources: Sequence[list[int]], targets: Sequence[Sequence[list[int]]]
+) -> list[tuple[PairScores, ...]]:
+    """A pass over the sources, which have one length, and one over all targets from where their sources end."""
+    # prompts : n x S; ends : n*R x T, right-padded; logits : n*R x S+T x V
+    count = len(targets[0])
+    prompts = torch.tensor([[BOS, *source] for source in sources], device=model.device)
+    ends = pad([[*target, EOS] for row in targets for target in row], PAD).to(model.device)
+    start = model(input_ids=prompts, use_cache=True)
+    rows = torch.arange(len(prompts), device=model.device).repeat_interleave(count)
+    # Padding after a row's end is never looked at, so no mask is needed. What follows eos or padding is not scored.
+    following = model(input_ids=ends[:, :-1], cache=select(start.cache, rows), use_cache=True).logits
+    logits = torch.cat([start.logits[rows], following], 1)
+    tokens = torch.cat([prompts[rows, 1:], ends.masked_fill(ends == PAD, NOT_SCORED)], 1)
+    scores = read_scores(logits, tokens, torch.full((len(rows),), prompts.shape[1] - 1, device=logits.device))
+    return [tuple(scores[first : first + count]) for first in range(0, len(scores), count)]
+
+
+def read_scores(logits: Tensor, tokens: Tensor, source_lengths: Tensor) -> list[PairScores]:
+    """Scores of strings from the logits of their tokens. UserError where those are NaN.
+
+    logits : B x T x V, tokens : B x T with NOT_SCORED where a string has ended, source_lengths : B
+    """
+    # by_token : B x T
+    by_token = token_log_probabilities(logits, tokens)
+    in_target = torch.arange(tokens.shape[1], device=tokens.device) >= source_lengths[:, None]
+    string = by_token.sum(-1)
+    if bool(string.isnan().any()):
         raise UserError("the model gives probabilities that are no numbers (NaN); train it again.")
-    columns = (conditional.log_probability, first, string.log_probability, string.tokens, *greedy)
+    columns = (
+        (by_token * in_target).sum(-1),
+        by_token.gather(1, source_lengths[:, None])[:, 0],
+        string,
+        (tokens != NOT_SCORED).sum(-1),
+        *greedy_correct(logits, tokens.where(in_target, NOT_SCORED)),
+    )
     return [PairScores(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def pad(rows: Sequence[Sequence[int]], filler: int, side: str = "right") -> Tensor:
-    """Rows of unlike length as one tensor B x T."""
-    tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
-    return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=filler, padding_side=side)
+def pad(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
+    """Rows of unlike length as one tensor B x T, padded on the right."""
+    width = max(map(len, rows))
+    return torch.tensor([[*row, *[filler] * (width - len(row))] for row in rows])

@@ -9,17 +9,15 @@ from tasks.evaluation.figures import (
     Figure,
     first_word_figures,
     full_ratio_figures,
-    sampled_figures,
+    partial_figures,
     string_figures,
 )
-from tasks.evaluation.sampling import count_matches
-from tasks.evaluation.scoring import EncodedPair, score_pairs
+from tasks.evaluation.partial_accuracy import score_partial
+from tasks.evaluation.scoring import EncodedPair, PairScores, score_pairs, score_rules
 from tasks.evaluation.sets import RULES, encode_pairs, scored_sets
 
 if TYPE_CHECKING:
     from tasks.evaluation.evaluation import EvaluationSettings
-
-LENGTH_MARGIN = 5  # words that a sampled output may be longer than the longest output of either rule
 
 
 def score_task(
@@ -44,24 +42,32 @@ def score_sets(
     settings: "EvaluationSettings",
 ) -> list[Figure]:
     """All figures of all sets, set by set."""
-    scores = {name: score_pairs(model, rows, settings.batch_tokens, name) for name, rows in encoded.items()}
+    scores: dict[str, list[PairScores]] = {
+        name: score_pairs(model, rows, settings.batch_tokens, name)
+        for name, rows in encoded.items()
+        if name not in RULES
+    }
+    if set(RULES) <= encoded.keys():
+        sources = [pair.source for pair in encoded["hierarchical"]]
+        targets = [[pair.target for pair in row] for row in zip(*(encoded[rule] for rule in RULES), strict=True)]
+        both = score_rules(model, sources, targets, settings.batch_tokens, "generalization")
+        scores |= {rule: [row[place] for row in both] for place, rule in enumerate(RULES)}
     figures = [figure for name, rows in scores.items() for figure in string_figures(name, rows)]
     if "hierarchical" not in scores:
         return figures
     figures += full_ratio_figures(scores["hierarchical"], scores["linear"])
     if task.partial == "first_word":
         return figures + first_word_figures(scores["hierarchical"], scores["linear"])
-    bound = LENGTH_MARGIN + max((len(p.target) for rule in RULES for p in encoded[rule]), default=0)
-    counts = count_matches(
+    partial = score_partial(
         model,
         tokenizer,
-        [pair.source for pair in encoded["hierarchical"]],
-        list(zip(*([target for _, target in pairs[rule]] for rule in RULES), strict=True)),
-        task.partial_match,
+        sources,
+        list(zip(*([task.partial_test(target) for _, target in pairs[rule]] for rule in RULES), strict=True)),
         samples=settings.samples,
-        max_new_tokens=bound,
         seed=settings.seed,
         batch_tokens=settings.batch_tokens,
+        sample_all=settings.sample_all,
     )
-    how = f"{settings.samples} samples per input, seed {settings.seed}, at most {bound} tokens"
-    return figures + sampled_figures(counts, settings.samples, how)
+    sampled = f"{settings.samples} samples per input, seed {settings.seed}"
+    how = sampled if settings.sample_all else f"exact to the width of the interval; {sampled} where that is too wide"
+    return figures + partial_figures(partial, settings.samples, how)

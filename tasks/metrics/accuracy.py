@@ -46,24 +46,24 @@ def full_mean_log_ratio(hierarchical: Sequence[float], linear: Sequence[float]) 
     return mean(differences).value if all(map(math.isfinite, differences)) else None
 
 
-def partial_log_ratio(hierarchical_matches: int, linear_matches: int) -> float | None:
-    """log(PA_hier / PA_lin) from the numbers of matching samples; None if either is 0."""
-    if hierarchical_matches == 0 or linear_matches == 0:
-        return None
-    return math.log(hierarchical_matches) - math.log(linear_matches)
+def partial_log_ratio(hierarchical: float | None, linear: float | None) -> float | None:
+    """log(PA_hier / PA_lin) from the two accuracies; None if either is 0 or none."""
+    return math.log(hierarchical) - math.log(linear) if hierarchical and linear else None
 
 
-def sampled_accuracy(matches: Sequence[int], samples: int) -> tuple[Average, float | None]:
+def sampled_accuracy(matches: Sequence[int], samples: int, exact: Sequence[float] = ()) -> tuple[Average, float | None]:
     """Mean proportion of matching samples, and its standard error over repeated sampling.
 
-    `matches[i]` of the `samples` of input i match. The inputs are taken as given: an exact accuracy would have
-    standard error 0. None if there is one sample per input or no input.
+    `matches[i]` of the `samples` of input i match; `exact` holds the accuracies of inputs that are not sampled. The
+    inputs are taken as given, so that these add nothing to the standard error. None if there is one sample per input
+    or no input is sampled.
     """
     proportions = [count / samples for count in matches]
+    average = mean([*exact, *proportions])
     if samples < 2 or not proportions:
-        return mean(proportions), None
+        return average, None
     variances = [p * (1 - p) / (samples - 1) for p in proportions]
-    return mean(proportions), math.sqrt(sum(variances)) / len(variances)
+    return average, math.sqrt(sum(variances)) / average.n
 
 
 def exact_match(outputs: Sequence[str], references: Sequence[str]) -> Average:

@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import math
+import sys
 import textwrap
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,6 +68,16 @@ class TrainingArguments:
     validation_size: int | None = option(DATA, "number of validation examples (default: all)", None, type=int)
 
     seed: int = option(TRAINING, "seed of initialisation, dropout and order (default: %(default)s)", 1, type=int)
+    seeds: str | None = option(
+        TRAINING,
+        "several runs, one for each of these seeds, in the folders seed-N of --output, each the run that --seed N "
+        "makes; with --resume those that are not there yet begin",
+        None,
+        metavar="N,N,...",
+    )
+    jobs: int | None = option(
+        TRAINING, "most runs of --seeds at a time (default: as many as there are cores)", None, type=int
+    )
     learning_rate: float | None = option(
         TRAINING, "initial learning rate of Adam (default: the model's protocol, 7e-4)", None, type=float
     )
@@ -122,6 +133,21 @@ class TrainingArguments:
                 allowed = "0 or more" if least == 0 else "more than 0"
                 allowed += ", not inf" if value == math.inf else ""
                 raise UserError(f"{flag_of(item)} is {value}; allowed: {allowed}.")
+
+        if self.jobs is not None and self.seeds is None:
+            raise UserError("--jobs is for --seeds; give both, or neither.")
+
+    def command_line(self) -> list[str]:
+        """The options that give these arguments."""
+        line = []
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if value is True:
+                line.append(flag_of(item))
+            elif value is not None and value is not False:
+                values = value if isinstance(value, list) else [value]
+                line += [f"{flag_of(item)}={each}" for each in values]
+        return line
 
     def configuration(self) -> dict[str, Any]:
         """The --set options as keyword arguments of create_model."""
@@ -187,4 +213,8 @@ def list_options() -> str:
 
 def parse_arguments(description: str, argv: list[str] | None = None) -> TrainingArguments:
     """The command line as a dataclass. Raises UserError for values out of range."""
-    return TrainingArguments(**vars(build_parser(description).parse_args(argv)))
+    argv = sys.argv[1:] if argv is None else argv
+    arguments = TrainingArguments(**vars(build_parser(description).parse_args(argv)))
+    if arguments.seeds is not None and any(word.partition("=")[0] == "--seed" for word in argv):
+        raise UserError(f"--seed {arguments.seed} and --seeds {arguments.seeds} are both given; leave one out.")
+    return arguments

@@ -258,7 +258,7 @@ def describe_scores(record: dict[str, Any]) -> str:
 
 def _figures(record: dict[str, Any], prefix: str = "") -> dict[str, float]:
     """The measured numbers of a log line for trackers, nested ones by their path."""
-    figures = {}
+    figures: dict[str, float] = {}
     for key, value in record.items():
         if isinstance(value, dict):
             figures |= _figures(value, f"{prefix}{key}/")

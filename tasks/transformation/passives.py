@@ -1,6 +1,7 @@
 """Passivization, English and German: a noun phrase moves to the front and the subject becomes the agent."""
 
 from tasks.transformation.grammar import Grammar
+from tasks.transformation.partial import PartialTest
 from tasks.transformation.rules import Rules
 
 
@@ -24,8 +25,9 @@ class PassiveRules(Rules):
             return self._passive(moved, verb, subject, "acc")
         return self._passive(subject[3:], verb, subject[:2], "dat")
 
-    def partial_match(self, output: list[str], reference: list[str]) -> bool:
-        return len(output) > 1 and output[1] == reference[1]
+    def partial_test(self, reference: list[str]) -> PartialTest:
+        """The same second word."""
+        return PartialTest((None, frozenset([reference[1]])), ends=False)
 
     def _parts(self, words: list[str]) -> tuple[list[str], str, list[str]]:
         verb = 5 if words[2] in self.prepositions else 2

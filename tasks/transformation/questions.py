@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tasks.transformation.grammar import Grammar
+from tasks.transformation.partial import PartialTest
 from tasks.transformation.rules import Rules
 
 
@@ -20,8 +21,9 @@ class QuestionRules(Rules):
     def linear(self, words: list[str]) -> list[str]:
         return self._front(words, 0)
 
-    def partial_match(self, output: list[str], reference: list[str]) -> bool:
-        return output[:1] == reference[:1]
+    def partial_test(self, reference: list[str]) -> PartialTest:
+        """The same first word."""
+        return PartialTest((frozenset([reference[0]]),), ends=False)
 
     def generalizes(self, words: list[str]) -> bool:
         first, second = (words[index] for index in self._auxiliary_positions(words))

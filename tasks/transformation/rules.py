@@ -2,6 +2,8 @@
 
 from abc import ABC, abstractmethod
 
+from tasks.transformation.partial import PartialTest
+
 
 class Rules(ABC):
     """The hierarchical and the linear rule of one task, on the words of a sentence without its tag."""
@@ -13,8 +15,8 @@ class Rules(ABC):
     def linear(self, words: list[str]) -> list[str]: ...
 
     @abstractmethod
-    def partial_match(self, output: list[str], reference: list[str]) -> bool:
-        """Whether the telling part of `output` is that of `reference` (seed 000, section 4.3)."""
+    def partial_test(self, reference: list[str]) -> PartialTest:
+        """What an output must be to have the telling part of `reference`. LookupError if it is no reference."""
 
     def generalizes(self, words: list[str]) -> bool:
         """Whether a sentence of the grammar's generalization part may stand in the generalization set."""

@@ -16,6 +16,7 @@ from tasks.transformation.columns import COLUMNS, LEGEND
 from tasks.transformation.corpus import SIZES, Example
 from tasks.transformation.files import SPLITS, SUFFIXES, find_files, read_pairs
 from tasks.transformation.grammar import Grammar
+from tasks.transformation.partial import PartialTest
 from tasks.transformation.rules import Rules
 from zoo.errors import UserError, unknown_name
 
@@ -90,8 +91,12 @@ class TransformationTask:
     def partial_match(self, output: str, reference: str) -> bool:
         """Whether `output` has the telling part of `reference`: first word (questions), second word (passives), or
         word classes and the form of the main verb (tense)."""
+        return self.partial_test(reference).passes(_words(output))
+
+    def partial_test(self, reference: str) -> PartialTest:
+        """The test behind `partial_match`, which also tells of a beginning whether it can still pass."""
         try:
-            return self.rules.partial_match(_words(output), _words(reference))
+            return self.rules.partial_test(_words(reference))
         except LookupError:
             raise UserError(f"{reference!r} is no reference of {self.name}; give an output of its rules.") from None
 

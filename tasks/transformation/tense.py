@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tasks.transformation.grammar import Grammar
+from tasks.transformation.partial import PartialTest
 from tasks.transformation.rules import Rules
 
 
@@ -25,6 +26,10 @@ class TenseRules(Rules):
         # Word classes as the field scores them: nouns and verbs whatever their form.
         lists = grammar.reachable_lists(["S", "target"])
         self.classes = {word: symbol[:2] or word for symbol, words in lists.items() for word in words}
+        members: dict[str | None, set[str]] = {}
+        for word, name in self.classes.items():
+            members.setdefault(name, set()).add(word)
+        self._class_members = {name: frozenset(words) for name, words in members.items()}
 
     def hierarchical(self, words: list[str]) -> list[str]:
         output = self.linear(words)
@@ -40,17 +45,12 @@ class TenseRules(Rules):
             output.append(self.present[word][plural] if word in self.present else word)
         return output
 
-    def partial_match(self, output: list[str], reference: list[str]) -> bool:
+    def partial_test(self, reference: list[str]) -> PartialTest:
         """Same length, same word classes, same form of the main verb; a word outside the vocabulary never matches."""
+        words = [self._class_members.get(self.classes.get(word), frozenset()) for word in reference]
         main = self._main_verb(reference)
-        return (
-            len(output) == len(reference)
-            and output[main] == reference[main]
-            and all(
-                a in self.classes and self.classes[a] == self.classes.get(b)
-                for a, b in zip(output, reference, strict=True)
-            )
-        )
+        words[main] = frozenset([reference[main]])
+        return PartialTest(tuple(words), ends=True)
 
     def _main_verb(self, words: list[str]) -> int:
         finite = [index for index, word in enumerate(words) if word in self.finite]

@@ -6,6 +6,7 @@ import pytest
 
 from tasks.evaluation.rows import read_rows, write_csv_rows, write_json_rows
 from tests.tasks.comparison.example_rows import run_rows
+from tests.tasks.comparison.test_curves import write_run
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "compare.py"
 
@@ -90,3 +91,22 @@ def test_bad_input_is_one_error_and_nothing_is_written(arguments, message, compa
     assert len(errors) == 1
     assert message in errors[0]
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_folder_of_runs_is_one_row_with_deviation(compare, tmp_path, capsys):
+    (tmp_path / "tf-nd").mkdir()
+    write_runs(tmp_path / "tf-nd")
+    assert compare("tf-nd") == 0
+    assert "Tf+Nd  2  0.965 ± 0.01  0.315 ± 0.01" in capsys.readouterr().out
+
+
+def test_curves_are_drawn_of_runs_scored_or_not(compare, tmp_path, capsys):
+    write_run(tmp_path / "trained" / "seed-1", [0.1, 0.2])
+    write_run(tmp_path / "trained" / "seed-2", [0.3, 0.4], seed=2)
+    assert compare("trained") == 0
+    output = capsys.readouterr()
+    assert sorted(path.name for path in Path("comparison").iterdir()) == ["curves.png", "curves.svg"]
+    assert "note: trained/seed-1 is left out: not scored yet" in output.err
+    write_json_rows(tmp_path / "trained" / "seed-1" / "results.json", run_rows())
+    assert compare("trained", "--output", "out") == 0
+    assert {"curves.png", "comparison.md"} <= {path.name for path in Path("out").iterdir()}

@@ -197,15 +197,38 @@ def test_sampled_partial_accuracy_does_not_depend_on_the_batches(model, evaluate
     run = write_run(tmp_path / "run", data, model=model, task="passivization")
     found = []
     for tokens in (40, 8192):
-        assert evaluate(run, "--batch-tokens", tokens, "--samples", 100) == 0
+        assert evaluate(run, "--batch-tokens", tokens, "--samples", 100, "--sample-all") == 0
         found.append(results(run))
     assert same(*found)
     for rule in ("hierarchical", "linear"):
         row = found[0][rule, "partial_accuracy"]
-        assert row.note.startswith("100 samples per input, seed 0, at most 16 tokens")
+        assert row.note == "100 samples per input, seed 0"
+        assert (row.lower, row.upper, row.sampled_inputs) == (0, 1, row.n)
         assert 0 < row.standard_error < row.value < 1
-    assert evaluate(run, "--samples", 100, "--seed", 1) == 0
+    assert evaluate(run, "--samples", 100, "--seed", 1, "--sample-all") == 0
     assert not same(results(run), found[0])
+
+
+@pytest.mark.parametrize("model", ["tf", "tf-nd", "lstm-sup-r"])
+def test_second_word_accuracy_is_the_sum_over_first_words(model, evaluate, tmp_path):
+    data = write_data(tmp_path / "data", PASSIVES)
+    run = write_run(tmp_path / "run", data, model=model, task="passivization")
+    assert evaluate(run) == 0
+    network, tokenizer = create_from(run)
+    task, rows = load_task("passivization"), results(run)
+    for rule in ("hierarchical", "linear"):
+        values = []
+        for source, _ in PASSIVES["gen"]:
+            start = [BOS, *encode(tokenizer, source)]
+            second = encode(tokenizer, getattr(task, rule)(source))[1]
+            firsts = torch.tensor([[*start, word] for word in range(4, network.config.vocab_size)])
+            steps = network(input_ids=firsts, use_cache=False).logits.double().softmax(-1)
+            first = steps[0, len(start) - 1, 4:]
+            values.append((first * steps[:, -1, second]).sum().item())
+        row = rows[rule, "partial_accuracy"]
+        assert row.value == pytest.approx(sum(values) / len(values), abs=1e-6)
+        assert row.lower <= row.value <= row.upper <= row.lower + 1e-6
+        assert (row.standard_error, row.sampled_inputs) == (None, 0)
 
 
 def test_a_ratio_without_a_value_says_why(evaluate, tmp_path):
@@ -214,19 +237,19 @@ def test_a_ratio_without_a_value_says_why(evaluate, tmp_path):
     assert evaluate(run) == 0
     ratio = results(run)["generalization", "partial_log_ratio"]
     assert ratio.value is None  # an untrained model never has all word classes right
-    assert "no sample matches the hierarchical or the linear rule's output" in ratio.note
+    assert "no output found that matches the hierarchical or the linear rule's" in ratio.note
 
 
 def test_s17_two_processes_give_the_rows_of_one(evaluate, tmp_path):
     data = write_data(tmp_path / "data", PASSIVES)
     run = write_run(tmp_path / "run", data, task="passivization")
-    assert evaluate(run, "--samples", 50) == 0
+    assert evaluate(run, "--samples", 50, "--sample-all") == 0
     alone = results(run)
     (run / "results.json").unlink()
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
     finished = subprocess.run(
-        [*launcher, str(SCRIPT), str(run), "--samples", "50"],
+        [*launcher, str(SCRIPT), str(run), "--samples", "50", "--sample-all"],
         env=environment,
         check=True,
         timeout=180,
@@ -314,6 +337,22 @@ def test_the_command_line_runs_from_anywhere(questions, tmp_path):
     finished = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert finished.returncode == 0, finished.stderr
     assert "full_accuracy" in finished.stdout
+
+
+def test_a_folder_of_runs_is_scored_run_by_run_with_the_deviation(evaluate, questions, tmp_path, capsys):
+    _, data = questions
+    for seed in (1, 2):
+        (tmp_path / "tf").mkdir(exist_ok=True)
+        write_run(tmp_path / "tf" / f"seed-{seed}", data, seed=seed)
+    write_run(tmp_path / "tf" / "seed-3", data, seed=3)
+    (tmp_path / "tf" / "seed-3" / "finished.json").unlink()
+    assert evaluate(tmp_path / "tf", "--sets", "test") == 0
+    output = capsys.readouterr()
+    assert "Tf [parameters=15000] on question_formation, mean ± standard deviation of 2 runs" in output.out
+    assert "note: left out: " in output.err
+    assert "seed-3 is not finished" in output.err
+    for seed in (1, 2):
+        assert {row.seed for row in results(tmp_path / "tf" / f"seed-{seed}").values()} == {seed}
 
 
 @pytest.mark.slow

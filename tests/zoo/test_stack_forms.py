@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from tests.zoo.forms import in_pytorch, leaves, needs_compiler, right_padded
 from tests.zoo.reference import all_runs, three_stacks
-from zoo import stack_nondeterministic, stack_superposition
+from zoo import native, stack_compiled, stack_nondeterministic, stack_superposition
 from zoo.stack_nondeterministic import nondeterministic_stack
 from zoo.stack_shapes import StackShape
 from zoo.stack_superposition import superposition_stack
@@ -110,12 +111,49 @@ def test_threads_do_not_change_a_bit(form: Form, dtype: torch.dtype) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("module", [stack_nondeterministic, stack_superposition])
-def test_the_compiled_form_is_what_runs_on_a_cpu(module, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("module", "name"), [(stack_nondeterministic, "WholeSequence"), (stack_superposition, "_WholeSequence")]
+)
+def test_the_compiled_form_is_what_runs_on_a_cpu(module, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the tests above would compare the PyTorch form with itself."""
-    monkeypatch.setattr(module, "_WholeSequence", None)
+    monkeypatch.setattr(module, name, None)
     logits, vectors = torch.randn(2, 4, 2, 5), torch.rand(2, 4, 3)
     if module is stack_nondeterministic:
         nondeterministic_stack(logits, vectors, vectors[0, 0])
     else:
         superposition_stack(logits[:, :, 0, :3], vectors)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("part", [0.9, 0])
+def test_n06_less_memory_gives_the_same_numbers(part: float, dtype: torch.dtype) -> None:
+    """Half of the chart, then all of it, is computed again in the backward pass."""
+    batch, steps, shape = 19, 13, StackShape(3, 3, 5)
+    mask = right_padded(torch.full((batch,), steps), steps)
+    inputs = (torch.randn(batch, steps, *shape.action_shape, dtype=dtype), torch.rand(batch, steps, 5, dtype=dtype))
+    inputs = (*inputs, torch.rand(5, dtype=dtype))
+    library = stack_compiled.kernel(inputs[0], shape)
+    groups = -(-batch // native.LANES[dtype])
+    whole = groups * library.stack_memory(steps, stack_compiled.ALL) * dtype.itemsize
+    weights = torch.randn(batch, steps + 1, shape.reading_size)
+    forms = [partial(nondeterministic_stack, kept_bytes=kept) for kept in (whole, int(part * whole))]
+    found = [with_gradients(form, inputs, mask, weights) for form in forms]
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
+
+
+@needs_compiler
+def test_n06_a_limit_bounds_what_is_kept_for_the_backward_pass() -> None:
+    batch, steps, shape = 19, 30, StackShape(3, 3, 5)
+    logits = torch.randn(batch, steps, *shape.action_shape, requires_grad=True)
+    inputs = logits, torch.rand(batch, steps, 5), torch.rand(5)
+
+    def kept(limit: int | None) -> int:
+        saved = nondeterministic_stack(*inputs, kept_bytes=limit).grad_fn.saved_tensors
+        sizes = {tensor.data_ptr(): tensor.nbytes for tensor in saved}
+        return sum(size for place, size in sizes.items() if place != logits.data_ptr())
+
+    whole = kept(None)
+    without_h, nothing = kept(int(0.9 * whole)), kept(0)
+    assert nothing < 0.1 * whole < without_h < 0.8 * whole

@@ -8,37 +8,19 @@ from torch import Tensor
 
 from tests.zoo.forms import in_pytorch
 from tests.zoo.reference import all_runs
-from zoo.stack_nondeterministic import StackShape, initial_state, nondeterministic_stack, reading, stack_tape, step
-
-
-class _Tape(torch.autograd.Function):
-    """A whole sequence by the tape that recurrent networks write step by step."""
-
-    @staticmethod
-    def forward(ctx, logits: Tensor, vectors: Tensor, bottom: Tensor) -> Tensor:
-        batch, steps = vectors.shape[:2]
-        ctx.tape = stack_tape(bottom, batch, steps, StackShape.of(logits, vectors), keep_state=False)
-        ctx.save_for_backward(vectors)
-        readings = [ctx.tape.initial_reading()]
-        readings += [ctx.tape.forward(logits[:, t], vectors[:, t]) for t in range(steps)]
-        return torch.stack(readings, 1)
-
-    @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, ...]:
-        (vectors,) = ctx.saved_tensors
-        found = [
-            ctx.tape.backward(j, grad[:, j], vectors[:, j - 1], begins=j == ctx.tape.steps)
-            for j in range(ctx.tape.steps, 0, -1)
-        ]
-        first = grad[:, 0, : vectors.shape[2]]
-        if not found:
-            return grad.new_empty(len(grad), 0, *ctx.tape.shape.action_shape), torch.zeros_like(vectors), first.sum(0)
-        first = first + ctx.tape.grad_bottom()
-        return *(torch.stack(parts[::-1], 1) for parts in zip(*found, strict=True)), first.sum(0)
+from zoo.stack_nondeterministic import (
+    StackShape,
+    StepByStep,
+    initial_state,
+    nondeterministic_stack,
+    reading,
+    stack_tape,
+    step,
+)
 
 
 def taped(logits: Tensor, vectors: Tensor, bottom: Tensor) -> Tensor:
-    readings: Tensor = _Tape.apply(logits, vectors, bottom)
+    readings: Tensor = StepByStep.apply(logits, vectors, bottom, StackShape.of(logits, vectors))
     return readings
 
 
@@ -152,6 +134,31 @@ def test_float32_is_finite_and_right_at_any_scale(form, scale: int) -> None:
     for gradient, reference in zip(gradients(readings, single), wanted, strict=True):
         assert gradient.isfinite().all()
         assert relative(gradient, reference) < 1e-3
+
+
+def favour(logits: Tensor, case: str) -> None:
+    if case == "pops":
+        logits[..., 8:] += 50
+    elif case == "first pushes, then pops":
+        logits[:, :10, :, :4] += 20
+        logits[:, 10:, :, 8:] += 20
+    else:  # from one configuration there is no way on but a pop: the whole-sequence form in PyTorch goes step by step
+        logits[:, :, 1, :8] = -torch.inf
+
+
+@pytest.mark.parametrize("case", ["pops", "first pushes, then pops", "only pops from one configuration"])
+def test_what_later_steps_make_unlikely_is_not_lost(case: str) -> None:
+    inputs = random_input(2, 20, 2, 2, 3, dtype=torch.float32)
+    with torch.no_grad():
+        favour(inputs[0], case)
+    exact = leaves(*(tensor.double() for tensor in inputs))
+    wanted = taped(*exact)
+    wanted_gradients = gradients(wanted, exact)
+    for given, limit in ((inputs, 1e-5), (exact, 1e-9)):
+        readings = in_pytorch(nondeterministic_stack)(*given)
+        assert relative(readings, wanted.detach()) < limit
+        for one, other in zip(gradients(readings, given), wanted_gradients, strict=True):
+            assert relative(one, other) < 10 * limit
 
 
 def test_n01_forbidden_transitions_leave_everything_finite() -> None:

@@ -41,7 +41,7 @@ def test_runs_without_a_value_are_counted_and_their_reason_kept():
     rows = [make_row(value=1.0), make_row(value=None, note="no sample matches"), make_row(value=2.0)]
     statistic = describe(rows)
     assert statistic.mean == 1.5
-    assert statistic[2:] == (2, 3, ("no sample matches",))
+    assert statistic[2:5] == (2, 3, ("no sample matches",))
     assert describe(rows[1:2])[:4] == (None, None, 0, 1)
 
 
@@ -55,3 +55,10 @@ def test_models_and_tasks_stand_in_the_order_of_the_registry():
     assert [condition.task for condition in summary] == ["question_formation", "passivization"]
     for variants in summary.values():
         assert [variant.model for variant in variants] == ["tf", "tf-nd", "lstm-nd-r", "unheard-of"]
+
+
+def test_certified_bounds_are_averaged_and_sampled_inputs_added():
+    bounds = [{"lower": 0.25, "upper": 0.75, "sampled_inputs": 3}, {"lower": 0.5, "upper": 1.0, "sampled_inputs": 4}]
+    rows = [make_row(**change) for change in bounds]
+    assert describe(rows)[5:] == (0.375, 0.875, 7)
+    assert describe([*rows, make_row()])[5:] == (None, None, 7)  # a run of an older version has no bounds

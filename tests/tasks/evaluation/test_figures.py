@@ -2,8 +2,9 @@ import math
 
 import pytest
 
-from tasks.evaluation.figures import first_word_figures, full_ratio_figures, sampled_figures, string_figures
-from tasks.evaluation.sampling import SampleCounts
+from tasks.evaluation.exploration import Interval
+from tasks.evaluation.figures import first_word_figures, full_ratio_figures, partial_figures, string_figures
+from tasks.evaluation.partial_accuracy import PartialScore
 from tasks.evaluation.scoring import PairScores
 
 
@@ -39,24 +40,35 @@ def test_ratios_and_exact_first_words():
     }
 
 
-def test_sampled_figures_say_how_and_how_uncertain():
-    figures = sampled_figures([SampleCounts(6, 3, 1), SampleCounts(10, 0, 0)], 10, "10 samples per input")
-    assert values(figures) == {
-        ("hierarchical", "partial_accuracy"): pytest.approx(0.8),
-        ("linear", "partial_accuracy"): pytest.approx(0.15),
-        ("generalization", "partial_log_ratio"): pytest.approx(math.log(16 / 3)),
-    }
-    assert figures[0].standard_error == pytest.approx(math.sqrt(0.6 * 0.4 / 9) / 2)
-    assert figures[0].note == "10 samples per input, 1 of 20 outputs cut"
+def partial(lower, upper, matches=None):
+    return PartialScore(Interval(lower, upper), matches)
 
 
-def test_a_ratio_with_a_zero_count_has_no_value_and_says_why():
-    (*_, ratio) = sampled_figures([SampleCounts(6, 0, 0)], 10, "10 samples per input")
-    assert ratio.value is None
-    assert "no sample matches the linear rule's output" in ratio.note
+def test_partial_figures_say_what_is_certain_and_how_uncertain_the_rest_is():
+    rows = [(partial(0.5, 0.5), partial(0.2, 0.21)), (partial(0.1, 0.9, 6), partial(0.0, 0.6, 3))]
+    hierarchical, linear, ratio = partial_figures(rows, 10, "10 samples per input")
+    assert hierarchical.value == pytest.approx((0.5 + 0.6) / 2)
+    assert linear.value == pytest.approx((0.2 / 0.99 + 0.3) / 2)
+    assert hierarchical.standard_error == pytest.approx(math.sqrt(0.6 * 0.4 / 9) / 2)
+    assert hierarchical[-3:] == (pytest.approx(0.3), pytest.approx(0.7), 1)
+    assert ratio.value == pytest.approx(math.log(hierarchical.value / linear.value))
+    assert ratio.lower == pytest.approx(math.log(0.3 / 0.405))
+    assert ratio.upper == pytest.approx(math.log(0.7 / 0.1))
+    assert {figure.note for figure in (hierarchical, linear, ratio)} == {"10 samples per input"}
+
+
+def test_without_samples_there_is_no_standard_error():
+    figure = partial_figures([(partial(0.2, 0.2), partial(0.1, 0.1))], 10, "exact")[0]
+    assert (figure.value, figure.standard_error, figure.sampled_inputs) == (pytest.approx(0.2), None, 0)
+
+
+def test_a_ratio_with_a_zero_has_no_value_and_says_why():
+    (*_, ratio) = partial_figures([(partial(0.0, 1.0, 6), partial(0.0, 1.0, 0))], 10, "10 samples per input")
+    assert (ratio.value, ratio.lower, ratio.upper) == (None, None, None)
+    assert "no output found that matches the linear rule's" in ratio.note
 
 
 def test_s18_an_empty_set_shows_n_0_and_no_value():
     figures = string_figures("test", []) + full_ratio_figures([], []) + first_word_figures([], [])
-    figures += sampled_figures([], 10, "10 samples per input")
+    figures += partial_figures([], 10, "10 samples per input")
     assert {(figure.value, figure.n, figure.note) for figure in figures} == {(None, 0, "no items")}

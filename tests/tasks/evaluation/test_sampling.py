@@ -4,69 +4,73 @@ from collections import Counter
 import pytest
 import torch
 
-from tasks.evaluation.sampling import count_matches, gumbel_noise, sample_rows
+from tasks.evaluation.sampling import draw, sample_outputs, uniform_noise
 from tasks.evaluation.scoring import EncodedPair, score_batch
-from tasks.tokenization import EOS, word_tokenizer
-from tests.tasks.evaluation.toy_models import bigram, random_bigram
+from tasks.tokenization import BOS, EOS, PAD
+from tests.tasks.evaluation.toy_models import random_bigram
+from zoo import create_model
 
-WORDS = ["a", "b", "c", "d"]  # ids 4 to 7
-
-
-def first_two_words(output, reference):
-    return output.split()[:2] == reference.split()[:2]
+SOURCES = [[4, 5], [5, 5], [7, 4], [6, 6], [6, 7]]
 
 
-def counts(model, sources, references, **changes):
-    settings = {"samples": 10, "max_new_tokens": 6, "seed": 0, "batch_tokens": 1000} | changes
-    return count_matches(model, word_tokenizer(WORDS), sources, references, first_two_words, **settings)
+def words_of(row):
+    return tuple(token for token in row if token != PAD)
+
+
+def noise_of(count, samples, steps, seed=0):
+    return torch.stack([uniform_noise(seed, index, samples, steps) for index in range(count)])
 
 
 def test_samples_follow_the_distribution_of_the_model():
     model, samples = random_bigram(8, scale=1.0), 4000
-    rows = sample_rows(model, [[4]], gumbel_noise(0, 0, 3, samples, 8))
-    found = Counter(tuple(row[: row.index(EOS) + 1]) if EOS in row else tuple(row) for row in rows)
+    rows = sample_outputs(model, [[4]], noise_of(1, samples, 3))[0].tolist()
+    found = Counter(map(words_of, rows))
     for target in ([], [4], [5], [7], [5, 6]):
         probability = math.exp(score_batch(model, [EncodedPair([4], target)])[0].log_probability)
         error = math.sqrt(probability * (1 - probability) / samples)
-        assert found[(*target, EOS)] / samples == pytest.approx(probability, abs=4 * error)
+        assert found[tuple(target)] / samples == pytest.approx(probability, abs=4 * error)
+
+
+def test_what_is_drawn_is_the_token_in_whose_part_the_noise_lies():
+    distribution = torch.tensor([[0.0, 0.25, 0.0, 0.75, 0.0]], dtype=torch.float64).log()
+    noise = torch.tensor([0.0, 0.2499, 0.25, 0.9999, 1 - 2**-53], dtype=torch.float64)
+    assert draw(distribution, torch.zeros(5, dtype=torch.long), noise).tolist() == [1, 1, 3, 3, 3]
 
 
 def test_impossible_tokens_are_never_sampled():
-    rows = sample_rows(random_bigram(8), [[4], [5, 6]], torch.cat([gumbel_noise(0, i, 6, 200, 8) for i in (0, 1)], 1))
-    sampled = {token for row in rows for token in (row[: row.index(EOS)] if EOS in row else row)}
-    assert sampled <= {4, 5, 6, 7}
-    assert len(sampled) > 2
+    outputs = sample_outputs(random_bigram(8), SOURCES, noise_of(5, 200, 6))
+    assert set(outputs.unique().tolist()) == {PAD, 4, 5, 6, 7}
 
 
-@pytest.mark.parametrize("batch_tokens", [1, 130, 500])
-def test_samples_do_not_depend_on_the_batches(batch_tokens):
-    sources = [[4], [5, 5, 6], [7, 4], [4, 5, 6, 7], [6]]
-    references = [("a b", "b"), ("b a", "c"), ("a", "b"), ("d c b", "c d"), ("a", "c b")]
-    model = random_bigram(8)
-    expected = counts(model, sources, references)
-    assert counts(model, sources, references, batch_tokens=batch_tokens) == expected
-    assert any(0 < count.hierarchical < 10 for count in expected)
-    assert counts(model, sources, references, seed=1) != expected
+def naive_samples(model, source, noise):
+    """Each sample alone, the whole string again for every word."""
+    for sample in noise:
+        words = []
+        for number in sample:
+            with torch.inference_mode():
+                logits = model(input_ids=torch.tensor([[BOS, *source, *words]]), use_cache=False).logits[0, -1]
+            sums = logits.double().softmax(-1).cumsum(-1)
+            token = int((sums > number * sums[-1]).nonzero()[0])
+            if token == EOS:
+                break
+            words.append(token)
+        yield tuple(words)
 
 
-def test_a_higher_length_bound_changes_only_outputs_that_were_cut():
-    rows = [sample_rows(random_bigram(8), [[4]], gumbel_noise(0, 0, steps, 50, 8)) for steps in (3, 9)]
-    ended = 0
-    for short, long in zip(*rows, strict=True):
-        assert long[:3] == short or EOS in short
-        ended += EOS in short
-    assert 0 < ended < 50
+@pytest.mark.parametrize("name", ["tf", "tf-sup", "tf-nd", "lstm-nd-r"])
+def test_a10_a14_samples_are_those_of_each_string_computed_alone(name):
+    model = create_model(name, word_types=4, parameters=6_000, seed=2).eval()
+    noise = noise_of(len(SOURCES), 6, 5)
+    outputs = sample_outputs(model, SOURCES, noise).tolist()
+    for source, rows, numbers in zip(SOURCES, outputs, noise, strict=True):
+        assert list(map(words_of, rows)) == list(naive_samples(model, source, numbers))
+    assert len({len(words_of(row)) for rows in outputs for row in rows}) > 2
 
 
-def test_the_same_samples_are_tested_against_both_rules_and_cut_outputs_are_counted():
-    table = torch.full((8, 8), float("-inf"))
-    table[4, 5] = table[5, 6] = 0.0  # a -> b -> c or the end, half and half
-    table[6, 6] = 0.0  # c never ends
-    table[5, EOS] = 0.0
-    (count,) = counts(bigram(table), [[4]], [("b c", "b")], samples=1000)
-    assert count.hierarchical + count.linear == 1000
-    assert count.hierarchical == count.cut == pytest.approx(500, abs=80)
-
-
-def test_no_inputs_give_no_counts():
-    assert counts(random_bigram(8), [], []) == []
+def test_samples_depend_neither_on_the_batch_nor_on_the_bound_but_on_the_seed():
+    model, noise = random_bigram(8), noise_of(5, 20, 9)
+    expected = sample_outputs(model, SOURCES, noise)
+    alone = [sample_outputs(model, [SOURCES[i]], noise[i : i + 1])[0] for i in range(5)]
+    assert torch.equal(torch.stack(alone), expected)
+    assert torch.equal(sample_outputs(model, SOURCES, noise_of(5, 20, 3)), expected[:, :, :3])
+    assert not torch.equal(sample_outputs(model, SOURCES, noise_of(5, 20, 9, seed=1)), expected)

@@ -4,9 +4,10 @@ import math
 import pytest
 import torch
 
-from tasks.evaluation.scoring import EncodedPair, score_batch, score_pairs
+from tasks.evaluation.scoring import EncodedPair, score_batch, score_pairs, score_rules, score_shared
 from tasks.tokenization import BOS, EOS
 from tests.tasks.evaluation.toy_models import bigram, random_bigram
+from zoo import create_model
 from zoo.errors import UserError
 
 PAIRS = [
@@ -81,3 +82,29 @@ def test_a_model_that_gives_nan_is_refused():
 
 def test_no_pairs_give_no_scores():
     assert score_pairs(random_bigram(10), [], 100, "") == []
+
+
+@pytest.mark.parametrize("name", ["tf", "tf-sup", "tf-nd", "rnn", "lstm-nd-r"])
+def test_g02_prompts_read_once_give_the_scores_of_whole_strings(name):
+    model = create_model(name, word_types=8, parameters=8_000, seed=1).double().eval()
+    sources = [[4, 5, 6], [6, 6, 9], [8, 4, 4]]
+    targets = [([6, 5], [5]), ([], [4, 5, 6, 7, 8, 9]), ([9], [9, 9])]
+    shared = score_shared(model, sources, targets)
+    whole = [score_batch(model, [EncodedPair(s, t) for t in row]) for s, row in zip(sources, targets, strict=True)]
+    for found, expected in zip(shared, whole, strict=True):
+        for one, other in zip(found, expected, strict=True):
+            assert one == pytest.approx(other, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tf", "tf-nd"])
+def test_both_rules_are_scored_as_each_alone_whatever_the_batches(name):
+    model = create_model(name, word_types=8, parameters=8_000, seed=1).eval()
+    sources = [[4, 5, 6], [6], [8, 4, 4], [5], [7, 7]]
+    targets = [([6, 5], [5]), ([], [4, 5, 6]), ([9], [9, 9]), ([4, 4], []), ([8], [9])]
+    for batch_tokens in (15, 1000):
+        found = score_rules(model, sources, targets, batch_tokens, "")
+        for rule in (0, 1):
+            pairs = [EncodedPair(source, row[rule]) for source, row in zip(sources, targets, strict=True)]
+            for one, other in zip(found, score_pairs(model, pairs, 1000, ""), strict=True):
+                assert one[rule] == pytest.approx(other, rel=1e-5)
+    assert score_rules(model, [], [], 15, "") == []

@@ -3,7 +3,9 @@
 import torch
 from torch import nn
 from transformers import GenerationMixin, PretrainedConfig, PreTrainedModel
-from transformers.modeling_outputs import CausalLMOutput
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+from zoo.state_cache import StateLayer, open_cache
 
 
 class BigramConfig(PretrainedConfig):
@@ -25,8 +27,11 @@ class BigramModel(PreTrainedModel, GenerationMixin):
     def _init_weights(self, module):
         pass
 
-    def forward(self, input_ids, attention_mask=None, use_cache=None, **unused):
-        return CausalLMOutput(logits=self.table[input_ids])
+    def forward(self, input_ids, attention_mask=None, cache=None, use_cache=None, **unused):
+        state = open_cache(cache, bool(use_cache), [StateLayer])
+        if state is not None:
+            state.layers[0].store((input_ids[:, -1:],), input_ids.shape[1])
+        return CausalLMOutputWithPast(logits=self.table[input_ids], cache=state)
 
 
 def bigram(table):

@@ -54,3 +54,11 @@ def test_abbreviations_and_missing_arguments_are_refused():
 def test_help_has_every_option():
     text = build_parser("").format_help()
     assert all(flag(field.name) in text for field in dataclasses.fields(TrainingArguments))
+
+
+def test_the_command_line_of_arguments_gives_them_again():
+    given = [*GIVEN, "--set", "dropout=0.2", "--set=x=-1", "--learning-rate", "3e-05", "--score-during", "--seed", "0"]
+    arguments = parse_arguments("", given)
+    assert arguments.overrides == ["dropout=0.2", "x=-1"]
+    assert parse_arguments("", arguments.command_line()) == arguments
+    assert parse_arguments("", parse_arguments("", GIVEN).command_line()) == parse_arguments("", GIVEN)
