@@ -18,8 +18,7 @@ from tasks.comparison.figure import draw_figures, save_figure
 from tasks.comparison.paper import read_paper
 from tasks.comparison.summary import summarize
 from tasks.comparison.tables import (
-    LEGEND,
-    PAPER_LEGEND,
+    legend_of,
     make_tables,
     to_csv,
     to_latex,
@@ -61,7 +60,7 @@ def compare(arguments: argparse.Namespace) -> None:
     paper = read_paper(PAPER) if arguments.paper else None
     summary = summarize(rows)
     tables = make_tables(summary, paper)
-    legend = f"{LEGEND} {PAPER_LEGEND}" if paper else LEGEND
+    legend = legend_of(summary, paper)
     contents = {}
     if rows:
         contents = {

@@ -3,8 +3,9 @@
     python scripts/evaluate.py runs/tf-nd          (or a folder of runs, as train.py --seeds makes)
     torchrun --nproc_per_node 2 scripts/evaluate.py runs/tf-nd      (two processes, also on a CPU)
 
-By default on the validation, test and generalization sets of the data that the run was trained on. The
-generalization set is scored with the outputs of the hierarchical and of the linear rule.
+By default on the validation and test sets of the data that the run was trained on, and on the generalization set of
+transformation tasks, with the outputs of the hierarchical and of the linear rule. The trees of a language model that
+has levels (on-lstm) are scored against gold trees: --trees, or those of the grammars that its text was drawn from.
 """
 
 import argparse
@@ -43,9 +44,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "runs", nargs="+", metavar="RUN", type=Path, help="run folder that train.py finished, or a folder of such"
     )
-    parser.add_argument("--data", metavar="DIR", help="folder of published files (default: the training's data)")
+    parser.add_argument("--data", metavar="DIR", help="other data than the training's, as for train.py")
     parser.add_argument(
-        "--sets", nargs="+", metavar="SET", default=SPLITS, help=f"any of: {', '.join(SPLITS)} (default: all)"
+        "--sets", nargs="+", metavar="SET", help=f"any of: {', '.join(SPLITS)} (default: all that the task has)"
     )
     parser.add_argument("--limit", type=int, metavar="N", help="score only the first N lines of each set")
     parser.add_argument(
@@ -67,13 +68,21 @@ def parse_arguments() -> argparse.Namespace:
         help="most tokens in a batch, padding counted; changes speed, not results (default: %(default)s)",
     )
     parser.add_argument(
+        "--trees", metavar="PATH", help="treebank to score trees against: a bracketed file, or a folder of such files"
+    )
+    parser.add_argument(
+        "--keep-punctuation",
+        action="store_true",
+        help="count punctuation as words of a tree (default: it is left out before constituents are compared)",
+    )
+    parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write the rows of all RUNs here (.json or .csv) instead"
     )
     return parser.parse_args()
 
 
 def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
-    for name in arguments.sets:
+    for name in arguments.sets or ():
         if name not in SPLITS:
             raise unknown_name("set", name, SPLITS)
     for name, least, most in RANGES:
@@ -89,12 +98,14 @@ def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
             arguments.output.lstat()  # raises for an impossible name, before anything is scored
     return EvaluationSettings(
         arguments.data,
-        tuple(name for name in SPLITS if name in arguments.sets),
+        arguments.sets and tuple(name for name in SPLITS if name in arguments.sets),
         arguments.limit,
         arguments.samples,
         arguments.seed,
         arguments.sample_all,
         arguments.batch_tokens,
+        arguments.trees,
+        arguments.keep_punctuation,
     )
 
 

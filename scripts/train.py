@@ -20,15 +20,14 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from accelerate.utils import GradientAccumulationPlugin, set_seed
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 from transformers.utils import logging
 
 from tasks import load_task
 from tasks.files import explain
+from tasks.interface import Task, TaskData
 from tasks.processes import leave_group
-from tasks.tokenization import word_tokenizer
-from tasks.training.arguments import TrainingArguments, parse_arguments
-from tasks.training.batches import Strings
+from tasks.training.arguments import TrainingArguments, parse_arguments, task_options
 from tasks.training.checkpoints import RunFolder
 from tasks.training.loop import Diverged, Run, Trainer
 from tasks.training.schedule import Budget, Protocol, protocol_for
@@ -117,13 +116,13 @@ def train(arguments: TrainingArguments) -> None:
         # Data
         with accelerator.main_process_first():  # the others find the generated data in the cache
             data, scored = load_data(arguments, task)
-        tokenizer = word_tokenizer(task.words)
-        training = Strings(tokenizer, data.sets["train"])
-        validation = Strings(tokenizer, data.sets["validation"])
+        tokenizer = task.make_tokenizer(data)
+        training = task.encode_set(tokenizer, data.sets["train"])
+        validation = task.encode_set(tokenizer, data.sets["validation"])
         sample = GeneralizationSample(task, tokenizer, scored.sets["generalization"]) if scored else None
 
         # Model
-        model = make_model(arguments, tokenizer)
+        model = make_model(arguments, task, tokenizer)
         set_seed(arguments.seed, device_specific=True)  # dropout differs between processes, weights do not
 
         # Loop
@@ -165,8 +164,8 @@ def train_seeds(arguments: TrainingArguments, seeds: list[int]) -> int:
     there = existing_runs(Path(arguments.output), seeds, resume=arguments.resume)
     # What is wrong with the input is found here, once, and generated data come into the cache.
     task, _ = choose(arguments)
-    load_data(arguments, task)
-    make_model(arguments, word_tokenizer(task.words))
+    data, _ = load_data(arguments, task)
+    make_model(arguments, task, task.make_tokenizer(data))
     Path(arguments.output).mkdir(parents=True, exist_ok=True)
 
     shared = dataclasses.replace(arguments, seeds=None, jobs=None, threads=threads)
@@ -187,18 +186,21 @@ def train_seeds(arguments: TrainingArguments, seeds: list[int]) -> int:
     return max((2 if worker.status == 2 else 1 for worker in failed), default=0)
 
 
-def choose(arguments: TrainingArguments) -> tuple[Any, Entry]:
+def choose(arguments: TrainingArguments) -> tuple[Task, Entry]:
     """The task and the entry of the registry, which must go together."""
-    task, entry = load_task(arguments.task), get_entry(arguments.model)
+    task = load_task(arguments.task, **task_options(arguments.task_options))
+    entry = get_entry(arguments.model)
     if task.family not in entry.tasks:
         raise UserError(
             f"model {entry.name} cannot be trained on {task.name}, a {task.family} task. "
             f"Allowed for it: {', '.join(entry.tasks)} tasks."
         )
+    if arguments.score_during and "generalization" not in task.scored_splits:
+        raise UserError(f"--score-during scores the generalization set, which {task.name} has not; leave it out.")
     return task, entry
 
 
-def load_data(arguments: TrainingArguments, task: Any) -> tuple[Any, Any]:
+def load_data(arguments: TrainingArguments, task: Task) -> tuple[TaskData, TaskData | None]:
     """The sets to train with and, for --score-during, the generalization set (else None).
 
     That one is loaded apart: it has no part in the training, hence none in what is said of the training's data.
@@ -210,9 +212,17 @@ def load_data(arguments: TrainingArguments, task: Any) -> tuple[Any, Any]:
     return data, task.load_data(**where, splits=["generalization"]) if arguments.score_during else None
 
 
-def make_model(arguments: TrainingArguments, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-    changes = {"parameters": arguments.parameters, "seed": arguments.seed, **arguments.configuration()}
-    return create_model(arguments.model, tokenizer=tokenizer, **changes)
+def make_model(arguments: TrainingArguments, task: Task, tokenizer: PreTrainedTokenizerFast) -> PreTrainedModel:
+    model = create_model(
+        arguments.model,
+        tokenizer=tokenizer,
+        parameters=arguments.parameters,
+        seed=arguments.seed,
+        count_embeddings=task.budget_counts_embeddings,
+        **arguments.configuration(),
+    )
+    task.check_model(model)
+    return model
 
 
 def start_accelerator(arguments: TrainingArguments) -> Accelerator:

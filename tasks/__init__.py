@@ -1,7 +1,7 @@
 """Tasks by name: data, rules, scores and gold trees.
 
-A task family is a module with `TASKS` (names in order) and `load_task(name, **options)`; adding one is
-adding its line to `FAMILIES`. Nothing is imported before it is asked for.
+What a family of tasks provides stands in `tasks.interface`; adding one is adding its line to `FAMILIES`. Nothing is
+imported before it is asked for.
 """
 
 from importlib import import_module
@@ -9,7 +9,7 @@ from typing import Any
 
 from zoo.errors import unknown_name
 
-FAMILIES = {"transformation": "tasks.transformation"}
+FAMILIES = {"transformation": "tasks.transformation", "language_modeling": "tasks.language_modeling"}
 
 
 def list_tasks() -> list[str]:
@@ -18,7 +18,7 @@ def list_tasks() -> list[str]:
 
 
 def load_task(name: str, **options: object) -> Any:
-    """The task called `name`, e.g. a `TransformationTask`.
+    """The task called `name`, a `tasks.interface.Task`, e.g. a `TransformationTask`.
 
     `options` are the task's own, such as `nominative_fix=False` for german_passivization.
     Raises UserError for an unknown name or option.
@@ -27,3 +27,8 @@ def load_task(name: str, **options: object) -> Any:
         if name in module.TASKS:
             return module.load_task(name, **options)
     raise unknown_name("task", name, list_tasks())
+
+
+def describe_options() -> dict[str, dict[str, str]]:
+    """What the options of the tasks do: family -> option -> text."""
+    return {family: dict(import_module(module).OPTIONS) for family, module in FAMILIES.items()}

@@ -13,28 +13,33 @@ if TYPE_CHECKING:
 
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 PAD, BOS, EOS, UNK = range(4)
+FIRST_WORD = 4
+UNKNOWN, UNUSED = "<unk>", "<unused>"
 
 
-def word_tokenizer(words: Iterable[str]) -> "PreTrainedTokenizerFast":
+def word_tokenizer(words: Iterable[str], *, is_open: bool = False) -> "PreTrainedTokenizerFast":
     """A tokenizer of blank-separated `words`, ids from 4 in sorted order, after Unicode normal form C.
 
     `tokenizer(line)` is <bos> words <eos>, `tokenizer(source, target)` is <bos> source target <eos>, an unknown word is
     <unk>; `encode` is the strict form. `save_pretrained` and `AutoTokenizer.from_pretrained` keep all of this.
+    With `is_open`, <unk> is a word type like others, with an id from 4 and a probability. Id 3, which no model can read
+    or predict, then stays unused.
     Raises UserError where a word is empty, holds a blank or is a special token.
     """
     from tokenizers import Tokenizer, normalizers, pre_tokenizers, processors
     from tokenizers.models import WordLevel
     from transformers import PreTrainedTokenizerFast
 
-    types = sorted({unicodedata.normalize("NFC", word) for word in words})
+    types = sorted({unicodedata.normalize("NFC", word) for word in words} - ({UNKNOWN} if is_open else set()))
     for word in types:
         if word.split() != [word] or word in SPECIAL_TOKENS:
             raise UserError(
                 f"{word!r} cannot be a word of the vocabulary: words are not empty, hold no blanks and are none of"
                 f" {', '.join(SPECIAL_TOKENS)}."
             )
-    ids = {token: index for index, token in enumerate([*SPECIAL_TOKENS, *types])}
     pad, bos, eos, unk = SPECIAL_TOKENS
+    tokens = [pad, bos, eos, UNUSED, *sorted([*types, unk])] if is_open else [*SPECIAL_TOKENS, *types]
+    ids = {token: index for index, token in enumerate(tokens)}
     backend = Tokenizer(WordLevel(ids, unk_token=unk))
     backend.normalizer = normalizers.NFC()
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -56,13 +61,20 @@ def word_tokenizer(words: Iterable[str]) -> "PreTrainedTokenizerFast":
 def encode(tokenizer: "PreTrainedTokenizerBase", line: str) -> list[int]:
     """Ids of the words of `line`, without <bos> and <eos>.
 
-    Raises UserError for a word outside the vocabulary, special tokens included.
+    A word outside the vocabulary, special tokens included, is <unk> where the vocabulary is open, else a UserError.
     """
     ids = _word_ids(tokenizer, len(tokenizer))
+    if is_open(tokenizer):
+        return [ids.get(word, ids[UNKNOWN]) for word in unicodedata.normalize("NFC", line).split()]
     try:
         return [ids[word] for word in unicodedata.normalize("NFC", line).split()]
     except KeyError as missing:
         raise unknown_word(missing.args[0], ids) from None
+
+
+def is_open(tokenizer: "PreTrainedTokenizerBase") -> bool:
+    """Whether words outside the vocabulary are read, as <unk>."""
+    return tokenizer.unk_token_id != UNK
 
 
 def unknown_word(word: str, words: Iterable[str]) -> UserError:

@@ -11,7 +11,7 @@ from scripts.compare import PAPER
 from tasks.comparison.collect import collect_rows
 from tasks.comparison.paper import read_paper
 from tasks.comparison.summary import summarize
-from tasks.comparison.tables import LEGEND, PAPER_LEGEND, make_tables, to_markdown
+from tasks.comparison.tables import legend_of, make_tables, to_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -86,8 +86,8 @@ def test_model_table() -> None:
 
 @pytest.mark.parametrize("path", MEASURED, ids=lambda path: path.stem)
 def test_result_table(path: Path) -> None:
-    tables = make_tables(summarize(collect_rows([path])[0]), read_paper(PAPER))
-    assert to_markdown(tables, f"{LEGEND} {PAPER_LEGEND}").strip() in README
+    summary, paper = summarize(collect_rows([path])[0]), read_paper(PAPER)
+    assert to_markdown(make_tables(summary, paper), legend_of(summary, paper)).strip() in README
 
 
 def test_there_are_measured_results() -> None:

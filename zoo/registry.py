@@ -104,14 +104,15 @@ def create_model(
     tokenizer: "PreTrainedTokenizerFast | None" = None,
     parameters: int | None = None,
     seed: int | None = None,
+    count_embeddings: bool = True,
     **config_overrides: Any,
 ) -> "PreTrainedModel":
     """A new model of the registry.
 
     word_types: number of word types V; config.vocab_size is V + 4. Or give the tokenizer instead.
     parameters: the budget that the size is solved for; None means the entry's own, if it has one. No solving if the
-    solved-for field (hidden_size) is among the overrides. seed: of the initial parameters; None draws from torch's
-    global state.
+    solved-for field (hidden_size) is among the overrides. count_embeddings: whether the budget includes the token
+    embeddings. seed: of the initial parameters; None draws from torch's global state.
     config_overrides: fields of the configuration. UserError for an unknown name, field or value.
     """
     import torch
@@ -133,7 +134,8 @@ def create_model(
     solved = entry.budget["solve"]
     target = entry.budget["parameters"] if parameters is None else parameters
     if solved not in config_overrides and target is not None:
-        settings[solved] = solve_size(model_class, settings, solved, entry.size_step(settings), target)
+        step = entry.size_step(settings)
+        settings[solved] = solve_size(model_class, settings, solved, step, target, count_embeddings)
     elif parameters is not None:
         raise UserError(f"both parameters={parameters} and {solved}={settings[solved]} are given: give one of them")
     config = _configure(model_class, settings)
@@ -171,14 +173,21 @@ def _configure(model_class: "type[PreTrainedModel]", settings: dict[str, Any]) -
 
 
 def solve_size(
-    model_class: "type[PreTrainedModel]", settings: dict[str, Any], field: str, multiple: int, target: int
+    model_class: "type[PreTrainedModel]",
+    settings: dict[str, Any],
+    field: str,
+    multiple: int,
+    target: int,
+    count_embeddings: bool = True,
 ) -> int:
     """The size whose parameter count is nearest the root of count = target, by the rule of seed 000's authors.
 
     The count is a quadratic in the size, so it is known from three sizes (counted without allocating anything). The
     positive root, in units of `multiple`, is rounded. UserError if the budget is too small for any size.
     """
-    one, two, three = (count_parameters(model_class, {**settings, field: k * multiple}) for k in (1, 2, 3))
+    one, two, three = (
+        count_parameters(model_class, {**settings, field: k * multiple}, count_embeddings) for k in (1, 2, 3)
+    )
     square = (three - 2 * two + one) / 2
     linear = two - one - 3 * square
     constant = one - linear - square
@@ -192,12 +201,19 @@ def solve_size(
     return max(round(root), 1) * multiple
 
 
-def count_parameters(model_class: "type[PreTrainedModel]", settings: dict[str, Any]) -> int:
-    """Number of parameters of a model with these settings, tied ones counted once."""
+def count_parameters(
+    model_class: "type[PreTrainedModel]", settings: dict[str, Any], count_embeddings: bool = True
+) -> int:
+    """Number of parameters of a model with these settings, tied ones counted once; token embeddings if wanted."""
     import torch
 
     with torch.device("meta"):
-        return sum(parameter.numel() for parameter in model_class(_configure(model_class, settings)).parameters())
+        model = model_class(_configure(model_class, settings))
+    left_out: set[int] = set()
+    if not count_embeddings:
+        tables = (model.get_input_embeddings(), model.get_output_embeddings())
+        left_out = {id(parameter) for table in tables for parameter in table.parameters()}
+    return sum(parameter.numel() for parameter in model.parameters() if id(parameter) not in left_out)
 
 
 def load_model(folder: str | Path) -> "tuple[PreTrainedModel, PreTrainedTokenizerFast]":

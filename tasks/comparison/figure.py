@@ -22,9 +22,10 @@ WIDTH = 0.38  # of a bar; models are 1 apart
 
 
 def draw_figures(summary: Summary, paper: PaperFigures | None) -> dict[str, Figure]:
-    """A figure for each condition, by the name that its files get."""
-    names = _names(list(summary))
-    return {name: draw(condition, summary[condition], paper) for name, condition in zip(names, summary, strict=True)}
+    """A figure for each condition that has accuracies, by the name that its files get."""
+    conditions = [condition for condition, variants in summary.items() if _has_panels(variants)]
+    names = _names(conditions)
+    return {name: draw(condition, summary[condition], paper) for name, condition in zip(names, conditions, strict=True)}
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
@@ -67,6 +68,10 @@ def draw(condition: Condition, variants: dict[Variant, Figures], paper: PaperFig
     figure.suptitle("\n".join(textwrap.wrap(title_of(condition), columns * 2 // 3)))
     figure.supxlabel("\n".join(textwrap.wrap(_caption(condition, variants), columns)), fontsize="small")
     return figure
+
+
+def _has_panels(variants: dict[Variant, Figures]) -> bool:
+    return any(metric in PANELS and rule in STYLES for figures in variants.values() for metric, rule in figures)
 
 
 def _legend(axes: Axes, handles: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 import csv
 import io
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tasks import load_task
@@ -11,22 +11,6 @@ from tasks.comparison.summary import Condition, Figures, Statistic, Summary, Var
 
 PaperFigures = dict[tuple[str, str], Figures]
 
-# In the order of the paper's tables. Its column "Log Ratio" of full accuracy holds the mean over examples.
-COLUMNS = {
-    ("full_accuracy", "test"): "FA test",
-    ("full_accuracy", "hierarchical"): "FA hier.",
-    ("full_accuracy", "linear"): "FA linear",
-    ("full_mean_log_ratio", "generalization"): "FA log ratio",
-    ("partial_accuracy", "hierarchical"): "PA hier.",
-    ("partial_accuracy", "linear"): "PA linear",
-    ("partial_log_ratio", "generalization"): "PA log ratio",
-}
-LEGEND = (
-    "Mean ± sample standard deviation over n runs. FA, PA: expected full and partial accuracy, on the test set and on "
-    "the generalization set with the outputs of the hierarchical and of the linear rule. FA log ratio: mean over "
-    "examples of log p(hierarchical) - log p(linear), so that it tells the rules apart where both FA print as 0.000. "
-    "PA log ratio: log(PA hierarchical / PA linear). Positive: the hierarchical rule is preferred."
-)
 PAPER_LEGEND = "Paper: means of 5 runs to convergence, with 10 trials of learning rate and batch size before them."
 MISSING = "–"
 MASTERED = 0.9  # test accuracy of the models that figure 3 of the paper shows
@@ -40,14 +24,20 @@ class Table:
     """Text cells of one condition; `notes` say what is not in the cells."""
 
     title: str
-    rows: list[list[str]]
-    headings: list[str] = field(default_factory=lambda: ["model", "n", *COLUMNS.values()])
+    headings: list[str]
+    rows: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
 def make_tables(summary: Summary, paper: PaperFigures | None) -> list[Table]:
     """One table per task, budget and data; with `paper`, its line stands under each model that it has."""
     return [_table(condition, variants, paper) for condition, variants in summary.items()]
+
+
+def legend_of(summary: Summary, paper: PaperFigures | None) -> str:
+    """What the figures of these tables are, each family once."""
+    legends = dict.fromkeys(load_task(condition.task).legend for condition in summary)
+    return " ".join([*legends, *([PAPER_LEGEND] if paper else [])])
 
 
 def name_of(variant: Variant, separator: str = " ") -> str:
@@ -64,15 +54,16 @@ def title_of(condition: Condition) -> str:
 
 
 def _table(condition: Condition, variants: dict[Variant, Figures], paper: PaperFigures | None) -> Table:
-    table = Table(f"{title_of(condition)}; data: {condition.data}", [])
+    columns = load_task(condition.task).columns
+    table = Table(f"{title_of(condition)}; data: {condition.data}", ["model", "n", *columns.values()])
     for variant, figures in variants.items():
         runs = max(statistic.runs for statistic in figures.values())
-        cells = [format_statistic(figures.get(key), runs) for key in COLUMNS]
+        cells = [format_statistic(figures.get(key), runs) for key in columns]
         table.rows.append([name_of(variant) + mark_of(figures), str(runs), *cells])
         printed = (paper or {}).get((condition.task, variant.model))
         if printed:
-            table.rows.append(["  paper", "5", *(format_statistic(printed.get(key), 5) for key in COLUMNS)])
-        table.notes += _reasons(variant, figures) + _intervals(variant, figures)
+            table.rows.append(["  paper", "5", *(format_statistic(printed.get(key), 5) for key in columns)])
+        table.notes += _reasons(variant, figures, columns) + _intervals(variant, figures, columns)
     if any(mark_of(figures) for figures in variants.values()):
         table.notes.append(MARKED)
     return table
@@ -84,20 +75,20 @@ def mark_of(figures: Figures) -> str:
     return "†" if test and test.mean is not None and test.mean < MASTERED else ""
 
 
-def _reasons(variant: Variant, figures: Figures) -> list[str]:
+def _reasons(variant: Variant, figures: Figures, columns: Mapping[tuple[str, str], str]) -> list[str]:
     return [
-        f"{name_of(variant)}, {COLUMNS[key]}: no value in {statistic.runs - statistic.n} of {statistic.runs} runs: "
+        f"{name_of(variant)}, {columns[key]}: no value in {statistic.runs - statistic.n} of {statistic.runs} runs: "
         + "; ".join(statistic.reasons)
         for key, statistic in figures.items()
-        if key in COLUMNS and statistic.n < statistic.runs
+        if key in columns and statistic.n < statistic.runs
     ]
 
 
-def _intervals(variant: Variant, figures: Figures) -> list[str]:
+def _intervals(variant: Variant, figures: Figures, columns: Mapping[tuple[str, str], str]) -> list[str]:
     """Where figures are known to lie, if that can be seen in the digits that are printed, and what was sampled."""
     parts = []
     for key, statistic in figures.items():
-        if key not in COLUMNS:
+        if key not in columns:
             continue
         facts = []
         if statistic.lower is not None and statistic.upper is not None and statistic.upper - statistic.lower > 5e-4:
@@ -105,7 +96,7 @@ def _intervals(variant: Variant, figures: Figures) -> list[str]:
         if statistic.sampled_inputs:
             facts.append(f"{statistic.sampled_inputs:,} inputs sampled")
         if facts:
-            parts.append(f"{COLUMNS[key]} {', '.join(facts)}")
+            parts.append(f"{columns[key]} {', '.join(facts)}")
     return [f"{name_of(variant)}: {'; '.join(parts)}."] if parts else []
 
 

@@ -33,7 +33,7 @@ class FinishedRun:
 
 def settings_of(arguments: dict[str, Any]) -> str:
     """What of an arguments.json differs from the default configuration and protocol, as text."""
-    changes = sorted(arguments["overrides"] or [])
+    changes = sorted([*(arguments["overrides"] or []), *(arguments.get("task_options") or [])])
     for name in ("parameters", "train_size", "validation_size"):
         if arguments[name] is not None:
             changes.append(f"{name}={arguments[name]}")

@@ -1,6 +1,6 @@
 """The sets that a model is scored on (seed 000, sections 2 and 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -13,7 +13,7 @@ SPLITS = ("validation", "test", "generalization")
 RULES = ("hierarchical", "linear")
 
 
-def scored_sets(task: Any, splits: dict[str, list[Any]]) -> dict[str, list[tuple[str, str]]]:
+def scored_sets(task: Any, splits: Mapping[str, Sequence[Any]]) -> dict[str, list[tuple[str, str]]]:
     """(source, target) pairs by name of set: validation, test, hierarchical and linear."""
     sets: dict[str, list[tuple[str, str]]] = {}
     for split, examples in splits.items():

@@ -4,11 +4,13 @@ import argparse
 import dataclasses
 import math
 import sys
+import textwrap
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
+from tasks import describe_options
 from zoo.errors import UserError
 
 REQUIRED = dataclasses.MISSING
@@ -29,6 +31,16 @@ class TrainingArguments:
     task: str = option(WHAT, "name of a task, such as question_formation", REQUIRED)
     output: str = option(WHAT, "run folder: new or empty, unless --resume", REQUIRED)
 
+    task_options: list[str] | None = option(  # noqa: RUF009 (a field, like the others)
+        WHAT,
+        "choose how the task is done, such as --task-option batches=continuous; may be repeated; the options are "
+        "listed below; VALUE is YAML",
+        None,
+        flag="--task-option",
+        metavar="KEY=VALUE",
+        action="append",
+    )
+
     parameters: int | None = option(
         MODEL, "number of parameters for which the width is chosen (default: the entry's)", None, type=int
     )
@@ -45,10 +57,11 @@ class TrainingArguments:
     data_dir: str | None = option(
         DATA,
         "folder of published files (TSV, or JSONL with source and target); sets without a file are generated "
-        "(default: all are)",
+        "(default: all are). For language_modeling: a text file, or a folder of files called train, valid or dev, and "
+        "test (.txt, .gz)",
         None,
         flag="--data",
-        metavar="DIR",
+        metavar="PATH",
     )
     data_seed: int = option(DATA, "seed of generated data (default: %(default)s)", 0, type=int)
     train_size: int | None = option(DATA, "number of training examples (default: all)", None, type=int)
@@ -138,16 +151,26 @@ class TrainingArguments:
 
     def configuration(self) -> dict[str, Any]:
         """The --set options as keyword arguments of create_model."""
-        values = {}
-        for text in self.overrides or []:
-            key, equals, value = text.partition("=")
-            if not (key and equals):
-                raise UserError(f"--set {text!r} has no KEY=VALUE form; write it like --set dropout=0.2.")
-            try:
-                values[key] = yaml.safe_load(value)
-            except yaml.YAMLError:
-                raise UserError(f"--set {text!r}: {value!r} is not YAML; put quotes around a text.") from None
-        return values
+        return parse_pairs(self.overrides, "--set", "dropout=0.2")
+
+
+def parse_pairs(texts: list[str] | None, flag: str, example: str) -> dict[str, Any]:
+    """KEY=VALUE texts as a dictionary, the values read as YAML. Raises UserError for another form."""
+    values = {}
+    for text in texts or []:
+        key, equals, value = text.partition("=")
+        if not (key and equals):
+            raise UserError(f"{flag} {text!r} has no KEY=VALUE form; write it like {flag} {example}.")
+        try:
+            values[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise UserError(f"{flag} {text!r}: {value!r} is not YAML; put quotes around a text.") from None
+    return values
+
+
+def task_options(texts: list[str] | None) -> dict[str, Any]:
+    """The --task-option options as keyword arguments of load_task."""
+    return parse_pairs(texts, "--task-option", "batches=continuous")
 
 
 def flag_of(item: dataclasses.Field) -> str:
@@ -164,7 +187,9 @@ def flag(name: str) -> str:
 def build_parser(description: str) -> argparse.ArgumentParser:
     """One option for each field, under the heading of its group."""
     formatter = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(description=description, formatter_class=formatter, allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=formatter, allow_abbrev=False, epilog=list_options()
+    )
     groups: dict[str, Any] = {}
     for item in dataclasses.fields(TrainingArguments):
         title = item.metadata["group"]
@@ -174,6 +199,16 @@ def build_parser(description: str) -> argparse.ArgumentParser:
         settings |= {"required": True} if item.default is REQUIRED else {"default": item.default}
         group.add_argument(flag_of(item), **settings)
     return parser
+
+
+def list_options() -> str:
+    """What --task-option takes, family by family."""
+    lines = []
+    for family, options in describe_options().items():
+        lines.append(f"options of {family} tasks:")
+        for name, text in options.items():
+            lines.append(textwrap.fill(text, 108, initial_indent=f"  {name}  ".ljust(20), subsequent_indent=" " * 20))
+    return "\n".join(lines)
 
 
 def parse_arguments(description: str, argv: list[str] | None = None) -> TrainingArguments:

@@ -1,12 +1,11 @@
 """Training data as integer arrays, and the order in which batches of it are seen.
 
-A kind of training data is a class with `.lengths` (tokens of each example as the budget counts them) and
-`.batch(indices)`, which returns the keyword arguments of the model and the labels aligned with its logits.
-`Strings` is the kind of language models; another kind of model gets another small class of this form.
+A kind of training data is a class of the form of `Examples`. `Strings` is the kind of language models, each string
+from the initial state; `tasks.training.stream` has that of continuous text.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,23 +20,49 @@ IGNORE = -100  # what cross_entropy skips
 
 
 class Examples(Protocol):
-    """What the loop needs of training or validation data."""
+    """What the loop needs of training or validation data.
+
+    lengths: tokens of each example, as the budget of a batch counts them.
+    carries_state: whether the rows of a batch go on from the state in which those of the batch before ended.
+    """
 
     lengths: np.ndarray
 
-    def batch(self, indices: np.ndarray) -> tuple[dict[str, Tensor], Tensor]: ...
+    @property
+    def carries_state(self) -> bool: ...
 
-    def text(self, index: int) -> str: ...
+    def batch(self, indices: np.ndarray) -> tuple[dict[str, Tensor], Tensor]:
+        """The keyword arguments of the model, and the labels aligned with its logits."""
+        ...
+
+    def text(self, index: int) -> str:
+        """An example, for messages."""
+        ...
+
+    def digest(self) -> str:
+        """The same for the same data in the same order."""
+        ...
+
+    def plan(self, batch_tokens: int, *, seed: int, epoch: int, num_processes: int = 1) -> list[list[np.ndarray]]:
+        """The training steps of an epoch: for each one batch of examples per process."""
+        ...
+
+    def scoring_batches(self, batch_tokens: int, process: int = 0, num_processes: int = 1) -> list[np.ndarray]:
+        """The batches of one of the processes that together score every token once."""
+        ...
 
 
 class Strings:
-    """Strings w = `source target` of a language model, encoded once: bos + words + eos in one array.
+    """Strings w of a language model, encoded once: bos + words + eos in one array.
 
+    An example is one or several texts, such as source and target, which make one string.
     Raises UserError for an empty set and for a word outside the vocabulary.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, examples: Iterable[tuple[str, str]]) -> None:
-        self._lines = [f"{source} {target}" for source, target in examples]
+    carries_state = False
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, examples: Iterable[Sequence[str]]) -> None:
+        self._lines = [" ".join(parts) for parts in examples]
         if not self._lines:
             raise UserError("a training or validation set is empty. Give a file with at least one line.")
         rows = [[BOS, *encode(tokenizer, line), EOS] for line in self._lines]
@@ -69,6 +94,14 @@ class Strings:
             "attention_mask": torch.from_numpy(real.astype(np.int64)),
         }
         return model_inputs, torch.from_numpy(labels.astype(np.int64))
+
+    def plan(self, batch_tokens: int, *, seed: int, epoch: int, num_processes: int = 1) -> list[list[np.ndarray]]:
+        """`epoch_batches` of the strings."""
+        return epoch_batches(self.lengths, batch_tokens, seed=seed, epoch=epoch, num_processes=num_processes)
+
+    def scoring_batches(self, batch_tokens: int, process: int = 0, num_processes: int = 1) -> list[np.ndarray]:
+        """Batches of similar length."""
+        return length_batches(self.lengths, batch_tokens)[process::num_processes]
 
     def digest(self) -> str:
         """SHA-256 of the encoded strings: the same data in the same order, or not."""

@@ -29,6 +29,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tasks.files import read_object, write_json, write_text
 from tasks.training.arguments import flag
+from tasks.training.carried_state import CarriedState
 from tasks.training.schedule import Plateau
 from zoo.errors import UserError
 
@@ -115,7 +116,7 @@ class RunFolder:
         """The newest state, or None if the run was ended before it saved one."""
         return max(self._states(), key=lambda path: int(path.name.removeprefix("state-")), default=None)
 
-    def save_state(self, accelerator: Accelerator, progress: Progress) -> None:
+    def save_state(self, accelerator: Accelerator, progress: Progress, carried: CarriedState | None = None) -> None:
         """Saves all that resuming needs, then removes older states."""
         progress.saves += 1
         temporary = self.path / ".state.tmp"
@@ -123,6 +124,8 @@ class RunFolder:
             shutil.rmtree(temporary, ignore_errors=True)
         accelerator.wait_for_everyone()
         accelerator.save_state(str(temporary), safe_serialization=False)  # which warns of tied weights
+        if carried is not None:
+            carried.save(temporary / f"carried_{accelerator.process_index}.pt")
         accelerator.wait_for_everyone()
         if accelerator.is_main_process:
             write_json(temporary / "progress.json", dataclasses.asdict(progress))
@@ -131,12 +134,14 @@ class RunFolder:
             self._remove_states_before(state)
         accelerator.wait_for_everyone()  # so that none ends, and ends the others, before the state is there
 
-    def load_state(self, accelerator: Accelerator, state: Path) -> Progress:
+    def load_state(self, accelerator: Accelerator, state: Path, carried: CarriedState | None = None) -> Progress:
         """Raises UserError, on every process, if a file of the state is missing or damaged for one of them."""
         problem, progress = None, None
         try:
             accelerator.load_state(str(state))
             load(state / f"random_states_{accelerator.process_index}.pkl")  # accelerate passes over a damaged one
+            if carried is not None:
+                carried.load(state / f"carried_{accelerator.process_index}.pt", accelerator.device)
             values = json.loads((state / "progress.json").read_text(encoding="utf-8"))
             progress = Progress(plateau=Plateau(**values.pop("plateau")), **values)
         except Exception as error:  # each kind of file has its own kinds

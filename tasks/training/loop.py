@@ -14,7 +14,8 @@ from accelerate.utils import broadcast_object_list
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from tasks.training.batches import Examples, epoch_batches, length_batches, to_device
+from tasks.training.batches import Examples, to_device
+from tasks.training.carried_state import CarriedState
 from tasks.training.checkpoints import Progress, RunFolder, parameter_digest
 from tasks.training.objective import summed_cross_entropy, validation_cross_entropy
 from tasks.training.schedule import Budget, Plateau, Protocol
@@ -53,11 +54,12 @@ class Trainer:
         self._seed = seed
         self._save_seconds = 60 * save_minutes
         # Both raise UserError now, not at the first checkpoint, if a string is too long for a batch.
-        length_batches(run.validation.lengths, run.protocol.batch_tokens)
+        run.validation.scoring_batches(run.protocol.batch_tokens)
         self._plan = self._plan_epoch(0)
         optimizer = torch.optim.Adam(run.model.parameters(), lr=run.protocol.learning_rate, fused=True)
         self.model, self.optimizer = accelerator.prepare(run.model, optimizer)
         self._parameters = list(self.model.parameters())
+        self._carried = CarriedState() if run.training.carries_state else None
         self.progress = Progress(plateau=Plateau(run.protocol.learning_rate))
 
     def resume(self) -> None:
@@ -65,7 +67,7 @@ class Trainer:
         folder = self.run.folder
         state = folder.latest_state()
         if state is not None:
-            self.progress = folder.load_state(self.accelerator, state)
+            self.progress = folder.load_state(self.accelerator, state, self._carried)
             self._plan = self._plan_epoch(self.progress.epoch)
             if self.progress.at_checkpoint:
                 self._publish()
@@ -95,8 +97,7 @@ class Trainer:
         return self._finish(reason)
 
     def _plan_epoch(self, epoch: int) -> list[list[np.ndarray]]:
-        return epoch_batches(
-            self.run.training.lengths,
+        return self.run.training.plan(
             self.run.protocol.batch_tokens,
             seed=self._seed,
             epoch=epoch,
@@ -115,7 +116,7 @@ class Trainer:
         batches = self._plan[progress.epoch_step]
         strings = sum(map(len, batches))
         batch = self.run.training.batch(batches[accelerator.process_index])
-        loss = summed_cross_entropy(self.model, *to_device(batch, accelerator.device))
+        loss = summed_cross_entropy(self.model, *to_device(batch, accelerator.device), self._carried)
         # The processes' gradients are averaged: with this factor, that is the mean over all their strings.
         accelerator.backward(loss * (accelerator.num_processes / strings))
         norm = accelerator.clip_grad_norm_(self._parameters, self.run.protocol.gradient_norm)
@@ -136,6 +137,8 @@ class Trainer:
         if progress.epoch_step == len(self._plan):
             progress.epoch, progress.epoch_step = progress.epoch + 1, 0
             self._plan = self._plan_epoch(progress.epoch)
+            if self._carried is not None:
+                self._carried.reset()
         bar.update(strings)
         bar.set_postfix(loss=f"{total / strings:.3f}", refresh=False)
         return interrupted > 0, due
@@ -197,7 +200,7 @@ class Trainer:
         return self.progress.seconds - self._saved_at >= self._save_seconds
 
     def _save(self) -> None:
-        self.run.folder.save_state(self.accelerator, self.progress)
+        self.run.folder.save_state(self.accelerator, self.progress, self._carried)
         self._saved_at = self.progress.seconds
 
     def _publish(self) -> None:

@@ -1,21 +1,24 @@
 """The loss, and the validation figure that steers the schedule."""
 
-import numpy as np
 import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from tasks.training.batches import IGNORE, Examples, length_batches, to_device
+from tasks.training.batches import IGNORE, Examples, to_device
+from tasks.training.carried_state import CarriedState
 
 
-def summed_cross_entropy(model: nn.Module, inputs: dict[str, Tensor], labels: Tensor) -> Tensor:
+def summed_cross_entropy(
+    model: nn.Module, inputs: dict[str, Tensor], labels: Tensor, carried: CarriedState | None = None
+) -> Tensor:
     """Sum over all labels of -log p, in nats: for strings, the sum of -log p(w) with eos.
 
-    inputs : keyword arguments of the model; labels : B x T, aligned with the logits, -100 is skipped.
+    inputs : keyword arguments of the model; labels : B x T, aligned with the logits, -100 is skipped;
+    carried: the state to go on from, which then becomes that at the end of this batch.
     """
     # logits : B x T x V
-    logits = model(**inputs, use_cache=False).logits
+    logits = model(**inputs, use_cache=False).logits if carried is None else carried.logits(model, inputs)
     return cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORE, reduction="sum")
 
 
@@ -25,15 +28,16 @@ def validation_cross_entropy(
 ) -> float:
     """Cross-entropy per token in nats, eos counted: one mean over the tokens of all strings and processes.
 
-    Not a mean of batch means, so the value does not depend on the batches. Each string is scored once, by one
-    process. `model` is the unwrapped model: processes may have unequal numbers of batches.
+    Not a mean of batch means, so the value does not depend on the batches of strings; for continuous text it depends
+    on the places where rows begin. Each token is scored once, by one process. `model` is the unwrapped model: processes
+    may have unequal numbers of batches.
     """
     model.eval()
     totals = torch.zeros(2, dtype=torch.float64)
-    batches: list[np.ndarray] = length_batches(examples.lengths, batch_tokens)
-    for indices in batches[accelerator.process_index :: accelerator.num_processes]:
+    carried = CarriedState() if examples.carries_state else None
+    for indices in examples.scoring_batches(batch_tokens, accelerator.process_index, accelerator.num_processes):
         inputs, labels = to_device(examples.batch(indices), accelerator.device)
-        totals[0] += summed_cross_entropy(model, inputs, labels).item()
+        totals[0] += summed_cross_entropy(model, inputs, labels, carried).item()
         totals[1] += int((labels != IGNORE).sum())
     model.train()
     total, tokens = accelerator.reduce(totals.to(accelerator.device), reduction="sum").tolist()

@@ -73,6 +73,10 @@ ENTRIES = {
     ),
 }
 TASKS = tuple(ENTRIES)
+OPTIONS = {
+    "nominative_fix": "german_passivization: whether der Löwe and der Rabe are declined as German has it, not as in "
+    "the published files (default: true)"
+}
 
 
 def load_task(name: str, **options: Any) -> "TransformationTask":

@@ -2,15 +2,17 @@
 
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.tokenization import unknown_word
+from tasks.interface import TaskData
+from tasks.tokenization import unknown_word, word_tokenizer
 from tasks.transformation import Entry, corpus, trees
+from tasks.transformation.columns import COLUMNS, LEGEND
 from tasks.transformation.corpus import SIZES, Example
 from tasks.transformation.files import SPLITS, SUFFIXES, find_files, read_pairs
 from tasks.transformation.grammar import Grammar
@@ -20,19 +22,11 @@ from zoo.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
     from nltk.tree import Tree
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-
-@dataclass(frozen=True)
-class TaskData:
-    """Sets of examples by split, and where they come from, in words."""
-
-    sets: dict[str, list[Example]]
-    description: str
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Number of examples by split."""
-        return {split: len(examples) for split, examples in self.sets.items()}
+    from tasks.evaluation.evaluation import EvaluationSettings
+    from tasks.evaluation.figures import Figure
+    from tasks.training.batches import Strings
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +48,10 @@ class TransformationTask:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     family = "transformation"
+    scored_splits = ("validation", "test", "generalization")
+    budget_counts_embeddings = True
+    columns = COLUMNS
+    legend = LEGEND
 
     @property
     def label(self) -> str:
@@ -167,6 +165,32 @@ class TransformationTask:
         else:
             sets, description = self._load_files(Path(data_dir), seed, sizes, wanted)
         return TaskData({split: sets[split][: sizes.get(split)] for split in SIZES if split in wanted}, description)
+
+    def make_tokenizer(self, data: TaskData) -> "PreTrainedTokenizerFast":
+        """The tokenizer of the task's closed vocabulary, the same for all data."""
+        return word_tokenizer(self.words)
+
+    def encode_set(self, tokenizer: "PreTrainedTokenizerFast", examples: Sequence[Example]) -> "Strings":
+        """Strings `source target` in batches of similar length (seed 000, appendix D)."""
+        from tasks.training.batches import Strings
+
+        return Strings(tokenizer, examples)
+
+    def check_model(self, model: "PreTrainedModel") -> None:
+        """Every language model can be trained."""
+
+    def figures(
+        self,
+        model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerFast",
+        data: TaskData,
+        training_set: Callable[[], Sequence[Example]],
+        settings: "EvaluationSettings",
+    ) -> "list[Figure]":
+        """Accuracies, cross-entropies and log ratios (seed 000, section 5)."""
+        from tasks.evaluation.transformation import score_task
+
+        return score_task(model, tokenizer, self, data.sets, settings)
 
     def _load_files(
         self, folder: Path, seed: int, sizes: Mapping[str, int], wanted: list[str]

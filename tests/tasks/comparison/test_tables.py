@@ -5,7 +5,6 @@ import pytest
 
 from tasks.comparison.summary import Statistic, summarize
 from tasks.comparison.tables import (
-    LEGEND,
     format_statistic,
     make_tables,
     seeds_text,
@@ -14,6 +13,7 @@ from tasks.comparison.tables import (
     to_markdown,
     to_text,
 )
+from tasks.transformation.columns import LEGEND
 from tests.tasks.comparison.example_rows import FIGURES, make_row, run_rows
 
 PAPER = {("question_formation", "tf-nd"): {("full_accuracy", "hierarchical"): Statistic(0.318, 0.19, 5, 5)}}

@@ -9,7 +9,7 @@ from accelerate.utils import set_seed
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
 from tasks.tokenization import word_tokenizer
-from tasks.training.batches import Strings
+from tasks.training.batches import Examples, Strings
 from tasks.training.checkpoints import RunFolder
 from tasks.training.loop import Run, Trainer
 from tasks.training.schedule import Budget, protocol_for
@@ -50,6 +50,7 @@ def tiny_trainer(
     model: PreTrainedModel | None = None,
     budget: Budget | None = None,
     train_size: int = 60,
+    training: Examples | None = None,
     resume: bool = False,
     dropout: float = 0.1,
     save_minutes: float = 5.0,
@@ -62,7 +63,7 @@ def tiny_trainer(
     run = Run(
         model=model or tiny_model(dropout),
         tokenizer=TOKENIZER,
-        training=Strings(TOKENIZER, pairs(train_size)),
+        training=training or Strings(TOKENIZER, pairs(train_size)),
         validation=Strings(TOKENIZER, pairs(9, seed=1)),
         protocol=protocol_for("seed-000", **settings),
         budget=budget or Budget(),

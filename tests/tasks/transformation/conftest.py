@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks import list_tasks, load_task
+from tasks import load_task
+from tasks.transformation import TASKS
 
 
-@pytest.fixture(params=list_tasks())
+@pytest.fixture(params=TASKS)
 def task(request):
     return load_task(request.param)
 
