@@ -54,13 +54,13 @@ def explore(
 ) -> list[tuple[Interval, ...]]:
     """For each source, and each of its R tests in `table`, bounds of the probability that an output passes.
 
-    sources: token ids, all of one length. tolerance: prefixes of together at most this probability are left behind.
+    sources: token ids. tolerance: prefixes of together at most this probability are left behind.
     width: an input that needs more prefixes of one length than this is given up, and its interval is wide.
     most_rows: of a forward pass, unless the prefixes of one input need more.
     """
     count, tests = table.lengths.shape
     prompts = read_prompts(model, sources)
-    device = prompts.log_probabilities.device
+    device = prompts.probabilities.device
     passed, left = (torch.zeros(count, tests, dtype=torch.float64, device=device) for _ in range(2))
     start = _Frontier(
         prompts,
@@ -87,7 +87,7 @@ def _follow(
     # passed, left : n x R; mass : N x V; undecided : N x R x V
     inputs, t = frontier.inputs, frontier.length
     lengths, ends = table.lengths[inputs], table.ends[inputs]
-    mass = frontier.mass[:, None] * frontier.prefixes.log_probabilities.exp()
+    mass = frontier.mass[:, None] * frontier.prefixes.probabilities
     ended = frontier.undecided & ends & (lengths == t)
     passed.index_add_(0, inputs, ended * mass[:, EOS, None])
     undecided = frontier.undecided[:, :, None] & table.allowed(inputs, t)
