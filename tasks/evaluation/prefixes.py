@@ -30,13 +30,14 @@ class Prefixes:
     rows: Tensor
     size: int
 
-    def follow(self, parents: Tensor, tokens: Tensor) -> "Prefixes":
+    def follow(self, parents: Tensor, tokens: Tensor, uses_up: bool = True) -> "Prefixes":
         """The prefixes `parents[i]` with `tokens[i]` appended; a parent may be taken any number of times.
 
-        This uses up these prefixes.
+        uses_up: whether these prefixes will not be followed again.
         """
         rows, cache, mask, inputs = self.rows[parents], self.cache, self.mask, tokens
-        if len(rows) >= (1 - FEW_UNUSED) * self.size and bool((torch.bincount(rows) <= 1).all()):
+        enough = uses_up and len(rows) >= (1 - FEW_UNUSED) * self.size
+        if enough and bool((torch.bincount(rows) <= 1).all()):
             inputs = tokens.new_full((self.size,), PAD)
             inputs[rows] = tokens
         else:
@@ -46,13 +47,6 @@ class Prefixes:
             mask = torch.nn.functional.pad(mask, (0, 1), value=True)
         output = self.model(input_ids=inputs[:, None], attention_mask=mask, cache=cache, use_cache=True)
         return Prefixes(self.model, output.cache, next_tokens(output.logits[rows, -1]), mask, rows, len(inputs))
-
-    def take(self, chosen: slice) -> "Prefixes":
-        """Some of the prefixes, in a cache of their own."""
-        rows = self.rows[chosen]
-        mask = None if self.mask is None else self.mask[rows]
-        own = torch.arange(len(rows), device=rows.device)
-        return Prefixes(self.model, select(self.cache, rows), self.probabilities[chosen], mask, own, len(rows))
 
 
 def read_prompts(model: PreTrainedModel, sources: Sequence[Sequence[int]]) -> Prefixes:
