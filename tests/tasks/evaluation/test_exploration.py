@@ -21,7 +21,7 @@ TESTS = {
     "unknown word": PartialTest((frozenset(["a", "zebra"]), None), ends=False),
     "nothing": PartialTest((frozenset("a"), frozenset()), ends=True),
 }
-SOURCES = [[4], [5], [6], [7]]
+SOURCES = [[4], [7, 5], [5, 4, 6], [7]]
 
 
 def intervals(model, tests, sources=SOURCES, *, tolerance=0.0, width=10_000, most_rows=10_000):
