@@ -17,6 +17,8 @@ from tasks.evaluation.pass_table import PassTable
 from tasks.evaluation.prefixes import Prefixes, read_prompts
 from tasks.tokenization import EOS
 
+HOPELESS = 4
+
 
 class Interval(NamedTuple):
     """Bounds of a probability."""
@@ -108,7 +110,9 @@ def _follow(
     owners, masses, undecided = inputs[parents], mass[parents, tokens], undecided[parents, :, tokens]
     tokens_left = (table.lengths + table.ends).amax(1) - t
     allowance = (tolerance - left.amax(1)).clamp(min=0) / (tokens_left - 1).clamp(min=1)
-    kept = worth_following(owners, masses, allowance, width)
+    before = torch.bincount(inputs, minlength=len(left))
+    most = torch.where(tokens_left > 2, most_that_may_end_well(before, width), width)
+    kept = worth_following(owners, masses, allowance, most)
     left.index_add_(0, owners[~kept], masses[~kept, None] * undecided[~kept])
     if not bool(kept.any()):
         return []
@@ -116,11 +120,19 @@ def _follow(
     return [_Frontier(prefixes, True, *(tensor[kept] for tensor in each), t + 1)]
 
 
-def worth_following(owners: Tensor, masses: Tensor, allowance: Tensor, width: int) -> Tensor:
-    """Which candidates to follow: of each owner all but the least probable ones that together have at most its
-    `allowance`; none at all if that leaves more than `width`.
+def most_that_may_end_well(before: Tensor, width: int) -> Tensor:
+    """From how many prefixes on an input is given up that had `before` of them one token earlier.
 
-    owners, masses : N, allowance : n -> N, bool
+    Were the next token to multiply them as the last one did, there would be more than HOPELESS times the width.
+    """
+    return (HOPELESS * width * before).sqrt().clamp(max=width)
+
+
+def worth_following(owners: Tensor, masses: Tensor, allowance: Tensor, most: Tensor) -> Tensor:
+    """Which candidates to follow: of each owner all but the least probable ones that together have at most its
+    `allowance`; none at all if that leaves more than `most`.
+
+    owners, masses : N, allowance, most : n -> N, bool
     """
     order = masses.argsort(descending=True, stable=True)
     order = order[owners[order].argsort(stable=True)]  # by owner, then from the most probable down
@@ -130,7 +142,7 @@ def worth_following(owners: Tensor, masses: Tensor, allowance: Tensor, width: in
     rest = sums[:-1] - sums[ends[owners[order]]]
     kept = torch.empty_like(order, dtype=torch.bool)
     kept[order] = rest > allowance[owners[order]]
-    return kept & (torch.bincount(owners[kept], minlength=len(allowance)) <= width)[owners]
+    return kept & (torch.bincount(owners[kept], minlength=len(allowance)) <= most)[owners]
 
 
 def _split(frontier: _Frontier, most_rows: int) -> list[_Frontier]:
