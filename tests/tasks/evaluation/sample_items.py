@@ -38,7 +38,7 @@ def texts(model, sources):
 
 
 def every_model():
-    for name in list_models("transformation"):
+    for name in list_models():
         yield name, create_model(name, word_types=len(WORDS), parameters=6_000, seed=1).eval()
 
 
