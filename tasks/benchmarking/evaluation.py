@@ -13,7 +13,7 @@ from tasks import load_task
 from tasks.benchmarking.common import Row, Work, take_turns
 from tasks.benchmarking.training import TOKENS, training, zoo_model
 from tasks.evaluation.evaluation import EvaluationSettings
-from tasks.evaluation.sampling import sample_outputs, uniform_noise
+from tasks.evaluation.sampling import most_sampled_tokens, sample_outputs, uniform_noise
 from tasks.evaluation.scoring import pad, score_rules
 from tasks.tokenization import BOS, EOS, PAD, encode, word_tokenizer
 from tasks.training.batches import Strings, length_batches
@@ -51,10 +51,13 @@ def sampling_row(row: str, arguments: argparse.Namespace) -> list[Row]:
 
 def sampling_work(model: Any, groups: list[list[list[int]]], steps: int) -> Work:
     sources = [source for group in groups for source in group]
+    lengths = np.array([SAMPLES * (len(source) + steps) for source in sources])
+    batches = length_batches(lengths, most_sampled_tokens(model, EvaluationSettings().batch_tokens))
 
     def work() -> None:
-        noise = torch.stack([uniform_noise(0, index, SAMPLES, steps) for index in range(len(sources))])
-        sample_outputs(model, sources, noise)
+        for batch in batches:
+            noise = torch.stack([uniform_noise(0, index, SAMPLES, steps) for index in batch])
+            sample_outputs(model, [sources[index] for index in batch], noise)
 
     return work
 

@@ -17,7 +17,7 @@ from tasks.evaluation.pass_table import PassTable
 from tasks.evaluation.prefixes import Prefixes, read_prompts
 from tasks.tokenization import EOS
 
-HOPELESS = 4
+HOPELESS = 4  # times the width: growth that foretells so many prefixes is not followed
 
 
 class Interval(NamedTuple):
@@ -29,11 +29,11 @@ class Interval(NamedTuple):
 
 @dataclass
 class _Frontier:
-    """Prefixes of one length, not yet read: how to read them, whose they are, how probable, and their open tests."""
+    """Prefixes of one length, not yet read: how to read them, whose they are, their mass, which tests they can pass."""
 
+    length: int  # words of each prefix after the prompt
     parents: Prefixes | None  # None: the prompts are next
     last: bool  # no other frontier follows these parents
-    length: int  # words of each prefix after the prompt
     rows: Tensor  # N, the parent of each
     tokens: Tensor  # N
     inputs: Tensor  # N
@@ -43,7 +43,7 @@ class _Frontier:
     def take(self, part: slice) -> "_Frontier":
         """Some of the prefixes."""
         each = (self.rows, self.tokens, self.inputs, self.mass, self.undecided)
-        return _Frontier(self.parents, False, self.length, *(tensor[part] for tensor in each))
+        return _Frontier(self.length, self.parents, False, *(tensor[part] for tensor in each))
 
     def read(self, model: PreTrainedModel, sources: Sequence[Sequence[int]]) -> Prefixes:
         if self.parents is None:
@@ -72,7 +72,7 @@ def explore(
     passed, left = (torch.zeros(count, tests, dtype=torch.float64, device=device) for _ in range(2))
     inputs = torch.arange(count, device=device)
     mass, undecided = torch.ones_like(passed[:, 0]), torch.ones_like(passed, dtype=torch.bool)
-    waiting = _split(_Frontier(None, True, 0, inputs, inputs, inputs, mass, undecided), most_rows)
+    waiting = _split(_Frontier(0, None, True, inputs, inputs, inputs, mass, undecided), most_rows)
     while waiting:
         frontier = waiting.pop()
         prefixes = frontier.read(model, sources)
@@ -117,7 +117,7 @@ def _follow(
     if not bool(kept.any()):
         return []
     each = (parents, tokens, owners, masses, undecided)
-    return [_Frontier(prefixes, True, t + 1, *(tensor[kept] for tensor in each))]
+    return [_Frontier(t + 1, prefixes, True, *(tensor[kept] for tensor in each))]
 
 
 def most_that_may_end_well(before: Tensor, width: int) -> Tensor:

@@ -9,14 +9,13 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from tasks.evaluation.exploration import Interval, explore
 from tasks.evaluation.pass_table import PassTable
 from tasks.evaluation.processes import map_batches
-from tasks.evaluation.sampling import sample_outputs, uniform_noise
+from tasks.evaluation.sampling import most_sampled_tokens, sample_outputs, uniform_noise
 from tasks.tokenization import PAD
 from tasks.transformation.partial import PartialTest
 
 TOLERANCE = 1e-3  # widest interval of an input that counts as certified
 # Where the test ends with the second word, all first words but those that float32 cannot tell from impossible.
 SECOND_WORD_TOLERANCE = 1e-6
-SHARED = 4  # of the samples of an input, so many are taken for one in the size of a batch: most begin alike
 WIDTH = 128  # prefixes of one length that an input may need before it is given up and sampled
 
 
@@ -85,7 +84,7 @@ def score_partial(
     matches = map_batches(
         lambda group: matches_of([sampled[place] for place in group]),
         [lengths[index] * samples for index in sampled],
-        max(SHARED * batch_tokens, samples * max(lengths, default=0)),
+        max(most_sampled_tokens(model, batch_tokens), samples * max(lengths, default=0)),
         "sampling",
     )
     counts = dict(zip(sampled, matches, strict=True))

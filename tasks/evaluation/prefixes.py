@@ -75,3 +75,8 @@ def select(cache: Any, rows: Tensor) -> Any:
     chosen.layers = [copy.copy(layer) for layer in cache.layers]
     chosen.reorder_cache(rows)
     return chosen
+
+
+def holds_keys_only(model: PreTrainedModel) -> bool:
+    """Whether the cache of a model of the zoo holds keys and values only, no stack and no recurrent state."""
+    return set(getattr(model.config, "layers", ["state"])) == {"attention"}

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from tasks.evaluation.prefixes import select
+from tasks.evaluation.prefixes import holds_keys_only, select
 from tasks.evaluation.processes import map_batches, map_groups
 from tasks.metrics import NOT_SCORED, greedy_correct, token_log_probabilities
 from tasks.tokenization import BOS, EOS, PAD
@@ -53,9 +53,10 @@ def score_rules(
 ) -> list[tuple[PairScores, ...]]:
     """Scores several targets of each source, as `score_pairs` does to 1e-6, over all processes.
 
-    Where it is faster, each source is read once, and the targets go on from its cached state.
+    Where the cache holds keys and values only, each source is read once, and the targets go on from there. A stack or a
+    recurrent state is carried on step by step, which takes longer than a whole pass saves.
     """
-    if not sharing_pays(model):
+    if not holds_keys_only(model):
         pairs = [EncodedPair(source, target) for source, row in zip(sources, targets, strict=True) for target in row]
         scores = iter(score_pairs(model, pairs, batch_tokens, description))
         return [tuple(next(scores) for _ in row) for row in targets]
@@ -67,15 +68,6 @@ def score_rules(
         sum(len(source) + len(target) + 1 for target in row) for source, row in zip(sources, targets, strict=True)
     ]
     return map_groups(compute, sources, lengths, max(batch_tokens, max(lengths, default=0)), description)
-
-
-def sharing_pays(model: PreTrainedModel) -> bool:
-    """Whether going on from the state after a prompt is faster than reading it again.
-
-    It is where the cache holds keys and values only. A stack or a recurrent state is carried on step by step, which
-    takes longer than a whole pass saves.
-    """
-    return set(getattr(model.config, "layers", ["state"])) == {"attention"}
 
 
 @torch.inference_mode()

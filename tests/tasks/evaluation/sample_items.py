@@ -39,7 +39,7 @@ def texts(model, sources):
 
 
 def every_model():
-    for name in list_models("transformation"):
+    for name in list_models():
         yield name, create_model(name, word_types=len(WORDS), hidden_size=8, seed=1, **small(name)).eval()
 
 
