@@ -35,6 +35,8 @@ def model_table(word_types: int) -> str:
 
 
 def layers(entry: zoo.registry.Entry) -> str:
+    if entry.family == "on-lstm":
+        return f"3 × ON-LSTM, levels of {entry.config['chunk_size']} units"
     if kinds := entry.config.get("layers"):
         stacks = [f"{kind} stack in layer {number}" for number, kind in enumerate(kinds, 1) if kind != "attention"]
         return ", ".join([f"{len(kinds)} × transformer", *stacks])

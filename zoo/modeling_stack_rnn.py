@@ -8,6 +8,7 @@ from transformers import GenerationMixin, PreTrainedModel
 from transformers.cache_utils import Cache
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
+from .active_steps import ActiveSteps
 from .configuration_stack_rnn import StackRnnConfig
 from .dropout import Dropout
 from .initialization import initialize
@@ -102,25 +103,18 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
     def _run(self, inputs: Tensor, active: Tensor, layer: StateLayer | None) -> Tensor:
         # inputs : B x T x E, active : B x T -> B x T x E'
         batch, length = active.shape
-        rows = torch.arange(batch, device=active.device)
-        # The steps of each row one after the other, those that are left out at the end: n x B.
-        counts = active.cumsum(1)  # steps up to each position
-        total = counts[:, -1]
-        steps = max(total.tolist(), default=0)
-        order = (~active).int().argsort(dim=1, stable=True)[:, :steps].t()
-        ragged = layer is not None and bool((total < steps).any())
-        taken = torch.arange(steps, device=active.device)[:, None] < total if ragged else None
-
+        steps = ActiveSteps(active)
         past = None if layer is None else layer.state
         parts = 2 if self.config.controller == "lstm" else 1
         state = self.controller.initial_state(batch) if past is None else past[:parts]
         stack = None
         if self.stack is not None:
-            stack = StackRun(self.stack, batch, steps, layer is not None, None if past is None else past[parts:])
-        hidden, readings, run = self.controller(inputs[rows, order], state, stack, taken, layer is not None)
+            stack = StackRun(self.stack, batch, steps.number, layer is not None, None if past is None else past[parts:])
+        taken = None if layer is None else steps.taken()
+        hidden, readings, run = self.controller(steps.gather(inputs), state, stack, taken, layer is not None)
         if layer is not None:
-            after = run.states_after(total)
+            after = run.states_after(steps.totals)
             layer.store((*after, *(stack.state() if stack is not None else ())), length)
         if self.config.reading_to_output and readings is not None:
             hidden = torch.cat([hidden, readings], 2)
-        return hidden[counts, rows[:, None]]
+        return steps.after(hidden)

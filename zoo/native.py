@@ -71,7 +71,7 @@ def _warn(error: Exception) -> None:
     lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
     reason = lines[-1] if lines else type(error).__name__
     warnings.warn(
-        f"compiled kernels cannot be used ({reason}); the stacks run in PyTorch, which is slower. "
+        f"compiled kernels cannot be used ({reason}); stacks and recurrent cells run in PyTorch, which is slower. "
         "SYNTAX_ZOO_NATIVE=0 hides this.",
         stacklevel=2,
     )

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .recurrent_cells import LstmCell, RnnCell
+from .recurrent_cells import RnnCell
+from .recurrent_cells_compiled import lstm_cell
 from .recurrent_stacks import StackRun
 
 
@@ -54,17 +55,20 @@ class Recurrence:
         self.steps, self.size = steps, state[0].shape[-1]
         self._projected, self._weights, self._masks = projected, weights, masks
         self._stack, self._active = stack, active
-        cell = LstmCell if len(state) == LstmCell.parts else RnnCell
-        self._cells = [cell(tuple(part[:, layer] for part in state[1:]), steps) for layer in range(len(weights.layers))]
-        self._gates = [torch.empty_like(projected) for _ in weights.layers]
+        self._gates = [projected.new_empty(projected.shape) for _ in weights.layers]
         # What the products multiply before each step; the last entries hold the end.
         self._factors = [projected.new_empty(steps + 1, batch, weight.shape[1]) for weight in weights.layers]
         for layer in range(len(weights.layers)):
             self.hidden(layer)[0] = state[0][:, layer]
+        self._cells = [self._cell(layer, *state[1:]) for layer in range(len(weights.layers))]
 
     def hidden(self, layer: int = -1) -> Tensor:
         """Hidden states [n+1, B, d] of a layer before and after each step."""
         return self._factors[layer][:, :, -self.size :]
+
+    def _cell(self, layer: int, cells: Tensor | None = None) -> Any:
+        gates, hidden = self._gates[layer], self.hidden(layer)
+        return RnnCell(gates, hidden) if cells is None else lstm_cell(cells[:, layer], gates, hidden)
 
     def readings(self) -> Tensor:
         """Readings [n+1, B, r] before and after each step."""
@@ -95,7 +99,7 @@ class Recurrence:
         for t in range(self.steps):
             for layer, cell in enumerate(self._cells):
                 torch.addmm(bases[layer][t], self._factors[layer][t], transposed[layer], out=self._gates[layer][t])
-                cell.forward(t, self._gates[layer][t], hidden[layer][t + 1])
+                cell.forward(t)
                 if layer + 1 == len(layers):
                     break
                 if self._masks is None:
@@ -110,6 +114,8 @@ class Recurrence:
         """From the gradients of the last layer's hidden states [n+1, B, d] and of the readings [n+1, B, r]."""
         layers, actions = self._weights.layers, self._weights.actions
         grad_sums = [torch.empty_like(gates) for gates in self._gates]
+        for cell, grad in zip(self._cells, grad_sums, strict=True):
+            cell.start_backward(grad)
         grad_actions = grad_hidden.new_empty(*grad_sums[0].shape[:2], len(actions))
         grads = [torch.zeros_like(grad_hidden[0]) for _ in layers]  # of the hidden states after the step
         grads[-1] = grad_hidden[-1]
@@ -119,9 +125,8 @@ class Recurrence:
                 grad_actions[t] = self._stack.backward(t, grad_reading)
                 grads[-1] = torch.addmm(grads[-1], grad_actions[t], actions)
             for layer in reversed(range(len(layers))):
-                grad = grad_sums[layer][t]
-                self._cells[layer].backward(t, self._gates[layer][t], grads[layer], grad)
-                grad_below, grads[layer] = (grad @ layers[layer]).tensor_split([-self.size], 1)
+                self._cells[layer].backward(t, grads[layer])
+                grad_below, grads[layer] = (grad_sums[layer][t] @ layers[layer]).tensor_split([-self.size], 1)
                 if layer == 0:
                     grad_reading = grad_readings[t] + grad_below
                 elif self._masks is None:

@@ -35,6 +35,11 @@ class Entry:
     preset: str
     citation: str
 
+    def size_step(self, settings: dict[str, Any]) -> int:
+        """What the solved-for size must be a multiple of, under these settings."""
+        multiple = self.budget["multiple"]
+        return max(settings[multiple], 1) if isinstance(multiple, str) else multiple
+
     def load_class(self) -> "type[PreTrainedModel]":
         """The model class, known from here on to the Auto classes and saved together with its code."""
         module, name = self.class_path.split(":")
@@ -105,9 +110,9 @@ def create_model(
     """A new model of the registry.
 
     word_types: number of word types V; config.vocab_size is V + 4. Or give the tokenizer instead.
-    parameters: the budget that the size is solved for; None means the entry's own. No solving if the solved-for field
-    (hidden_size) is among the overrides. count_embeddings: whether the budget includes the token embeddings.
-    seed: of the initial parameters; None draws from torch's global state.
+    parameters: the budget that the size is solved for; None means the entry's own, if it has one. No solving if the
+    solved-for field (hidden_size) is among the overrides. count_embeddings: whether the budget includes the token
+    embeddings. seed: of the initial parameters; None draws from torch's global state.
     config_overrides: fields of the configuration. UserError for an unknown name, field or value.
     """
     import torch
@@ -127,10 +132,10 @@ def create_model(
     _check_fields(entry, model_class, config_overrides)
     settings = {**entry.config, "zoo_name": name, "vocab_size": vocab_size, **config_overrides}
     solved = entry.budget["solve"]
-    if solved not in config_overrides:
-        target = entry.budget["parameters"] if parameters is None else parameters
-        multiple = entry.budget["multiple"]
-        settings[solved] = solve_size(model_class, settings, solved, multiple, target, count_embeddings)
+    target = entry.budget["parameters"] if parameters is None else parameters
+    if solved not in config_overrides and target is not None:
+        step = entry.size_step(settings)
+        settings[solved] = solve_size(model_class, settings, solved, step, target, count_embeddings)
     elif parameters is not None:
         raise UserError(f"both parameters={parameters} and {solved}={settings[solved]} are given: give one of them")
     config = _configure(model_class, settings)

@@ -27,9 +27,9 @@ def check_choice(name: str, value: str, allowed: Iterable[str]) -> None:
         raise ValueError(f"{name} is {value!r}; allowed: {', '.join(allowed)}")
 
 
-def check_dropout(value: float) -> None:
+def check_dropout(value: float, name: str = "dropout") -> None:
     if not 0 <= value < 1:
-        raise ValueError(f"dropout is {value}; allowed: 0 <= dropout < 1")
+        raise ValueError(f"{name} is {value}; allowed: 0 <= {name} < 1")
 
 
 def check_normaliser(value: float) -> None:

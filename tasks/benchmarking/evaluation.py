@@ -50,10 +50,11 @@ def sampling_row(row: str, arguments: argparse.Namespace) -> list[Row]:
 
 
 def sampling_work(model: Any, groups: list[list[list[int]]], steps: int) -> Work:
+    sources = [source for group in groups for source in group]
+
     def work() -> None:
-        for group in groups:
-            noise = torch.stack([uniform_noise(0, index, SAMPLES, steps) for index in range(len(group))])
-            sample_outputs(model, group, noise)
+        noise = torch.stack([uniform_noise(0, index, SAMPLES, steps) for index in range(len(sources))])
+        sample_outputs(model, sources, noise)
 
     return work
 

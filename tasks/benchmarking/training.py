@@ -34,7 +34,8 @@ def training_rows(row: str, arguments: argparse.Namespace, plan: dict[str, tuple
 def models_row(row: str, arguments: argparse.Namespace) -> list[Row]:
     batches = make_batches(arguments)
     aim = {"tf-nd": ">= 0.3"}
-    names = ["tf", *(name for name in zoo.list_models() if name != "tf")]
+    others = [name for name in zoo.list_models() if name != "tf" and zoo.get_entry(name).budget["parameters"]]
+    names = ["tf", *others]
     plan = {name: (training(zoo_model(name), batches, True), aim.get(name, "")) for name in names}
     return training_rows(row, arguments, plan, examples(batches))
 

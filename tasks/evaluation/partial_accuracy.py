@@ -8,7 +8,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tasks.evaluation.exploration import Interval, explore
 from tasks.evaluation.pass_table import PassTable
-from tasks.evaluation.processes import map_groups
+from tasks.evaluation.processes import map_batches
 from tasks.evaluation.sampling import sample_outputs, uniform_noise
 from tasks.tokenization import PAD
 from tasks.transformation.partial import PartialTest
@@ -16,6 +16,7 @@ from tasks.transformation.partial import PartialTest
 TOLERANCE = 1e-3  # widest interval of an input that counts as certified
 # Where the test ends with the second word, all first words but those that float32 cannot tell from impossible.
 SECOND_WORD_TOLERANCE = 1e-6
+SHARED = 4  # of the samples of an input, so many are taken for one in the size of a batch: most begin alike
 WIDTH = 128  # prefixes of one length that an input may need before it is given up and sampled
 
 
@@ -55,7 +56,7 @@ def score_partial(
             table(group),
             tolerance=tolerance,
             width=WIDTH,
-            most_rows=max(1, batch_tokens // lengths[group[0]]),
+            most_rows=max(1, batch_tokens // max(lengths[index] for index in group)),
         )
 
     def matches_of(group: list[int]) -> list[list[int]]:
@@ -78,14 +79,13 @@ def score_partial(
     if sample_all:
         intervals = [tuple(Interval(0.0, 1.0) for _ in row) for row in tests]
     else:
-        intervals = map_groups(intervals_of, sources, lengths, batch_tokens, "exploring")
+        intervals = map_batches(intervals_of, lengths, batch_tokens, "exploring")
     wide = [[high - low > tolerance for low, high in row] for row in intervals]
     sampled = [index for index, row in enumerate(wide) if any(row)]
-    matches = map_groups(
+    matches = map_batches(
         lambda group: matches_of([sampled[place] for place in group]),
-        [sources[index] for index in sampled],
-        [lengths[index] for index in sampled],
-        batch_tokens,
+        [lengths[index] * samples for index in sampled],
+        max(SHARED * batch_tokens, samples * max(lengths, default=0)),
         "sampling",
     )
     counts = dict(zip(sampled, matches, strict=True))

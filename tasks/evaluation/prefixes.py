@@ -9,39 +9,64 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from tasks.tokenization import BOS
+from tasks.tokenization import BOS, PAD
+
+FEW_UNUSED = 0.25  # share of unused rows up to which a cache is gone on with as it is, because copying it costs more
 
 
 @dataclass(frozen=True)
 class Prefixes:
-    """States of a model after N prefixes of one length.
+    """States of a model after N prefixes; they may follow prompts of unlike length.
 
-    log_probabilities : N x V, of the next token after each; float64, so that long products of them stay exact
+    probabilities : N x V, of the next token after each; float64, so that long products of them stay exact
+    mask : C x T over the C rows of the cache, False at padding between prompt and output; None: no padding
+    rows : N, the row of the cache that holds each prefix; size: rows C of the cache, of which some may be unused
     """
 
     model: PreTrainedModel
     cache: Any
-    log_probabilities: Tensor
+    probabilities: Tensor
+    mask: Tensor | None
+    rows: Tensor
+    size: int
 
-    @classmethod
-    def read(cls, model: PreTrainedModel, cache: Any, input_ids: Tensor) -> "Prefixes":
-        """Goes on from a cache, which is used up, or from the start; input_ids : N x T."""
-        output = model(input_ids=input_ids, cache=cache, use_cache=True)
-        return cls(model, output.cache, output.logits[:, -1].double().log_softmax(-1))
+    def follow(self, parents: Tensor, tokens: Tensor, uses_up: bool = True) -> "Prefixes":
+        """The prefixes `parents[i]` with `tokens[i]` appended; a parent may be taken any number of times.
 
-    def follow(self, parents: Tensor, tokens: Tensor) -> "Prefixes":
-        """The prefixes `parents[i]` with `tokens[i]` appended; a parent may be taken any number of times."""
-        return self.read(self.model, select(self.cache, parents), tokens[:, None])
-
-    def take(self, rows: slice) -> "Prefixes":
-        """Some of the prefixes."""
-        chosen = torch.arange(len(self.log_probabilities), device=self.log_probabilities.device)[rows]
-        return Prefixes(self.model, select(self.cache, chosen), self.log_probabilities[rows])
+        uses_up: whether these prefixes will not be followed again.
+        """
+        rows, cache, mask, inputs = self.rows[parents], self.cache, self.mask, tokens
+        enough = uses_up and len(rows) >= (1 - FEW_UNUSED) * self.size
+        if enough and bool((torch.bincount(rows) <= 1).all()):
+            inputs = tokens.new_full((self.size,), PAD)
+            inputs[rows] = tokens
+        else:
+            cache, mask = select(cache, rows), None if mask is None else mask[rows]
+            rows = torch.arange(len(rows), device=rows.device)
+        if mask is not None:
+            mask = torch.nn.functional.pad(mask, (0, 1), value=True)
+        output = self.model(input_ids=inputs[:, None], attention_mask=mask, cache=cache, use_cache=True)
+        return Prefixes(self.model, output.cache, next_tokens(output.logits[rows, -1]), mask, rows, len(inputs))
 
 
 def read_prompts(model: PreTrainedModel, sources: Sequence[Sequence[int]]) -> Prefixes:
-    """The prompts `bos source` of sources of one length, each read once."""
-    return Prefixes.read(model, None, torch.tensor([[BOS, *source] for source in sources], device=model.device))
+    """The prompts `bos source`, each read once."""
+    # Padded on the right, where causal attention needs no mask yet.
+    lengths = torch.tensor([len(source) + 1 for source in sources], device=model.device)
+    width = int(lengths.max())
+    prompts = [[BOS, *source, *[PAD] * (width - 1 - len(source))] for source in sources]
+    mask = torch.arange(width, device=model.device) < lengths[:, None]
+    padded = None if bool(mask.all()) else mask
+    output = model(
+        input_ids=torch.tensor(prompts, device=model.device), attention_mask=padded, cache=None, use_cache=True
+    )
+    rows = torch.arange(len(sources), device=model.device)
+    return Prefixes(model, output.cache, next_tokens(output.logits[rows, lengths - 1]), padded, rows, len(rows))
+
+
+def next_tokens(logits: Tensor) -> Tensor:
+    """Probabilities in float64."""
+    return logits.double().softmax(-1)
 
 
 def select(cache: Any, rows: Tensor) -> Any:

@@ -24,7 +24,7 @@ def uniform_noise(seed: int, index: int, samples: int, steps: int) -> Tensor:
 def sample_outputs(model: PreTrainedModel, sources: Sequence[Sequence[int]], noise: Tensor) -> Tensor:
     """Samples of the output of each source, without eos and padded on the right: n x samples x steps token ids.
 
-    Temperature 1, nothing cut off the distribution. sources: token ids, all of one length; noise : n x samples x steps.
+    Temperature 1, nothing cut off the distribution. sources: token ids; noise : n x samples x steps.
     Each prompt is read once, and so is what several samples of an input begin with; samples that have ended leave the
     batch.
     """
@@ -35,22 +35,23 @@ def sample_outputs(model: PreTrainedModel, sources: Sequence[Sequence[int]], noi
     rows = torch.arange(count, device=model.device).repeat_interleave(samples)  # prefix of each running sample
     running = torch.arange(count * samples, device=model.device)
     for step in range(steps):
-        tokens = draw(prefixes.log_probabilities, rows, noise[running, step])
+        tokens = draw(prefixes.probabilities, rows, noise[running, step])
         goes_on = tokens != EOS
         running, rows, tokens = running[goes_on], rows[goes_on], tokens[goes_on]
         outputs[running, step] = tokens
         if not len(running) or step == steps - 1:
             break
-        pairs, rows = torch.stack([rows, tokens]).unique(dim=1, return_inverse=True)
-        prefixes = prefixes.follow(*pairs)
+        vocabulary = prefixes.probabilities.shape[1]
+        pairs, rows = (rows * vocabulary + tokens).unique(return_inverse=True)
+        prefixes = prefixes.follow(pairs // vocabulary, pairs % vocabulary)
     return outputs.view(count, samples, steps)
 
 
-def draw(log_probabilities: Tensor, rows: Tensor, noise: Tensor) -> Tensor:
+def draw(probabilities: Tensor, rows: Tensor, noise: Tensor) -> Tensor:
     """For each i a token from the distribution `rows[i]`: that in whose part of [0, 1) its noise lies.
 
-    log_probabilities : N x V, rows : M, noise : M in [0, 1) -> M
+    probabilities : N x V, rows : M, noise : M in [0, 1) -> M
     """
-    sums = log_probabilities.exp().cumsum(-1)
+    sums = probabilities.cumsum(-1)
     sums = sums / sums[:, -1:]  # ends in 1 exactly, so that a token of probability 0 is never drawn
     return torch.searchsorted(sums[rows], noise[:, None], right=True)[:, 0]

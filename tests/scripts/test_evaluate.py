@@ -240,16 +240,19 @@ def test_a_ratio_without_a_value_says_why(evaluate, tmp_path):
     assert "no output found that matches the hierarchical or the linear rule's" in ratio.note
 
 
-def test_s17_two_processes_give_the_rows_of_one(evaluate, tmp_path):
-    data = write_data(tmp_path / "data", PASSIVES)
-    run = write_run(tmp_path / "run", data, task="passivization")
-    assert evaluate(run, "--samples", 50, "--sample-all") == 0
+@pytest.mark.parametrize(
+    ("model", "options"), [("tf", ["--sample-all", "--samples", "50"]), ("tf", []), ("lstm-nd-r", [])]
+)
+def test_s17_two_processes_give_the_rows_of_one(model, options, evaluate, tmp_path):
+    data = write_data(tmp_path / "data", PASSIVES)  # sets of 1, 1 and 3 lines
+    run = write_run(tmp_path / "run", data, model=model, task="passivization")
+    assert evaluate(run, *options) == 0
     alone = results(run)
     (run / "results.json").unlink()
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
     finished = subprocess.run(
-        [*launcher, str(SCRIPT), str(run), "--samples", "50", "--sample-all"],
+        [*launcher, str(SCRIPT), str(run), *options],
         env=environment,
         check=True,
         timeout=180,
@@ -258,7 +261,10 @@ def test_s17_two_processes_give_the_rows_of_one(evaluate, tmp_path):
     )
     assert finished.stdout.count("written:") == 1
     assert same(results(run), alone)
-    assert {key: row.n for key, row in results(run).items()} == {key: row.n for key, row in alone.items()}
+    for field in ("n", "note", "sampled_inputs"):
+        counts = [{key: getattr(row, field) for key, row in rows.items()} for rows in (results(run), alone)]
+        assert counts[0] == counts[1]
+    assert {row.n for row in alone.values()} == {1, 3}
 
 
 def damage(run, case, data):

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_map
 
 from tests.zoo.forms import in_pytorch, leaves, right_padded
 from tests.zoo.pretended_gpu import GpuTensor, PretendedGpu, to_cpu, to_gpu
-from tests.zoo.tiny_models import every_model, greedy, ragged, sentences, tiny
+from tests.zoo.tiny_models import every_model, greedy, no_dropout, ragged, sentences, tiny
 from zoo.stack_nondeterministic import nondeterministic_stack
 from zoo.stack_shapes import StackShape
 from zoo.stack_superposition import step, superposition_stack, superposition_tape
@@ -112,7 +112,7 @@ def test_logits_and_gradients_of_models(name: str, side: str, gpu: Gpu) -> None:
     labels = batch["input_ids"].masked_fill(batch["input_ids"] == 0, -100)
 
     def run(move: Callable[[Any], Any]) -> list[Tensor]:
-        model = move(tiny(name, dropout=0.0).double().train())
+        model = move(tiny(name, **no_dropout(name)).double().train())
         output = model(**move(batch), labels=move(labels))
         output.loss.backward()
         return [output.logits[..., 4:], *(parameter.grad for parameter in model.parameters())]

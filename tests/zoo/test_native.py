@@ -126,7 +126,7 @@ def test_two_processes_may_build_at_once(folder: Path, compiler) -> None:
 
 def test_without_a_compiler_one_warning_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "/nonexistent")
-    check_fallback(r"no C compiler: /nonexistent is not installed\); the stacks run in PyTorch")
+    check_fallback(r"no C compiler: /nonexistent is not installed\); stacks and recurrent cells run in PyTorch")
 
 
 @pytest.mark.parametrize(

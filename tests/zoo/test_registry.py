@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 import zoo
+from tests.zoo.tiny_models import small
 from zoo.errors import UserError, unknown_name
 from zoo.registry import config_of, count_parameters
 
@@ -44,10 +45,10 @@ def test_sizes_for_69_word_types() -> None:
 
 @pytest.mark.parametrize("name", zoo.list_models())
 def test_another_budget_is_met_as_nearly_as_the_sizes_allow(name: str) -> None:
-    model = zoo.create_model(name, word_types=69, parameters=50_000)
+    model = zoo.create_model(name, word_types=69, parameters=50_000, **small(name))
     entry, size = zoo.get_entry(name), model.config.hidden_size
-    settings = {**entry.config, "zoo_name": name, "vocab_size": 73}
-    step = entry.budget["multiple"]
+    settings = {**entry.config, **small(name), "zoo_name": name, "vocab_size": 73}
+    step = entry.size_step(settings)
     below, here, above = (
         count_parameters(type(model), {**settings, "hidden_size": size + shift}) for shift in (-step, 0, step)
     )
@@ -63,7 +64,7 @@ def test_entries_hold_what_the_registry_promises(name: str) -> None:
     assert entry.tasks
     assert entry.citation
     assert entry.preset
-    assert zoo.create_model(name, word_types=5, hidden_size=8).config.zoo_name == name
+    assert zoo.create_model(name, word_types=5, hidden_size=8, **small(name)).config.zoo_name == name
 
 
 @pytest.mark.parametrize(

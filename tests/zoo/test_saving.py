@@ -32,8 +32,9 @@ def test_h01_h02_h03_round_trip_is_exact(name: str, tied: bool, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_h01_h03_h05_fresh_process_without_this_package(tmp_path: Path) -> None:
+def test_h01_h03_h05_fresh_process_without_this_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All models in one process that cannot import zoo, from the code that travels with each checkpoint."""
+    monkeypatch.setenv("SYNTAX_ZOO_NATIVE", "0")  # C files do not travel
     ids = sentences(2, 7)
     for name in MODELS:
         model = tiny(name)

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 import zoo
+from zoo.registry import config_of
 
 WORDS = 12
 
@@ -15,11 +16,24 @@ MODELS = zoo.list_models()
 every_model = pytest.mark.parametrize("name", MODELS)
 
 
-some_models = pytest.mark.parametrize("name", ["tf", "tf-sup", "tf-nd", "rnn-sup-r", "lstm-nd-r", "lstm"])
+some_models = pytest.mark.parametrize("name", ["tf", "tf-sup", "tf-nd", "rnn-sup-r", "lstm-nd-r", "lstm", "on-lstm"])
+
+
+ON_LSTM = {"on-lstm": {"chunk_size": 2}, "on-lstm-ptb": {"chunk_size": 2, "embedding_size": 6}}
+
+
+def small(name: str) -> dict[str, int]:
+    """Settings that let a model be small: what its entry fixes and hidden_size does not reach."""
+    return ON_LSTM.get(name, {})
+
+
+def no_dropout(name: str) -> dict[str, float]:
+    """Settings that leave out every kind of dropout that the model has."""
+    return {key: 0.0 for key in config_of(zoo.get_entry(name).load_class()).__annotations__ if "dropout" in key}
 
 
 def tiny(name: str, seed: int = 0, **settings):
-    model = zoo.create_model(name, word_types=WORDS, hidden_size=8, seed=seed, **settings).eval()
+    model = zoo.create_model(name, word_types=WORDS, hidden_size=8, seed=seed, **small(name), **settings).eval()
     with torch.no_grad():  # sharper distributions, so that different states give different words
         for parameter in model.parameters():
             parameter.mul_(2)

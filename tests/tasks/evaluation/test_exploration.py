@@ -6,6 +6,7 @@ import torch
 
 from tasks.evaluation.exploration import explore
 from tasks.evaluation.pass_table import PassTable
+from tasks.evaluation.prefixes import Prefixes
 from tasks.tokenization import word_tokenizer
 from tasks.transformation.partial import PartialTest
 from tests.tasks.evaluation.toy_models import random_bigram
@@ -21,11 +22,11 @@ TESTS = {
     "unknown word": PartialTest((frozenset(["a", "zebra"]), None), ends=False),
     "nothing": PartialTest((frozenset("a"), frozenset()), ends=True),
 }
-SOURCES = [[4], [5], [6], [7]]
+SOURCES = [[4], [7, 5], [5, 4, 6], [7]]
 
 
-def intervals(model, tests, sources=SOURCES, *, tolerance=0.0, width=10_000, most_rows=10_000):
-    table = PassTable([tests] * len(sources), word_tokenizer(WORDS), VOCABULARY, torch.device("cpu"))
+def intervals(model, tests, sources=SOURCES, *, tolerance=0.0, width=10_000, most_rows=10_000, vocabulary=VOCABULARY):
+    table = PassTable([tests] * len(sources), word_tokenizer(WORDS), vocabulary, torch.device("cpu"))
     return explore(model, sources, table, tolerance=tolerance, width=width, most_rows=most_rows)
 
 
@@ -71,6 +72,29 @@ def test_an_input_that_needs_too_many_prefixes_is_given_up_and_its_interval_hold
     for source, ((lower, upper),) in zip(SOURCES, intervals(model, [TESTS["second word"]], width=2), strict=True):
         assert upper - lower > 0.5
         assert lower <= by_enumeration(model, source, TESTS["second word"]) <= upper
+
+
+def test_an_input_whose_prefixes_multiply_is_given_up_before_they_are_read(monkeypatch):
+    model, read, follow = random_bigram(20, scale=0.1), [], Prefixes.follow  # 16 words
+
+    def counted(prefixes, parents, *rest, **options):
+        read.append(len(parents))
+        return follow(prefixes, parents, *rest, **options)
+
+    monkeypatch.setattr(Prefixes, "follow", counted)
+    for length, expected in ((4, [16]), (2, [16, 256])):  # no more than 300 pairs, but 4,096 triples would be next
+        test = PartialTest((None,) * length, ends=True)
+        (((lower, upper),),) = intervals(model, [test], [[4]], width=300, vocabulary=20)
+        assert (upper - lower > 0.5) == (length == 4)
+        assert lower - 1e-6 <= sum_over_lengths(model, length) <= upper + 1e-6
+        assert read == expected
+        read.clear()
+
+
+def sum_over_lengths(model, length):
+    """The probability that an output after word 4 has so many words."""
+    steps = model.table.detach().double().softmax(-1)
+    return (torch.linalg.matrix_power(steps[4:, 4:], length)[0] @ steps[4:, 2]).item()
 
 
 @pytest.mark.parametrize("most_rows", [1, 3, 7])
