@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list
+from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -56,6 +56,8 @@ class Trainer:
         # Both raise UserError now, not at the first checkpoint, if a string is too long for a batch.
         run.validation.scoring_batches(run.protocol.batch_tokens)
         self._plan = self._plan_epoch(0)
+        if run.training.carries_state:  # a learned initial state has a gradient only where rows begin
+            accelerator.ddp_handler = DistributedDataParallelKwargs(find_unused_parameters=True)
         optimizer = torch.optim.Adam(run.model.parameters(), lr=run.protocol.learning_rate, fused=True)
         self.model, self.optimizer = accelerator.prepare(run.model, optimizer)
         self._parameters = list(self.model.parameters())

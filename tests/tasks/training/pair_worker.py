@@ -22,6 +22,7 @@ from tasks.training.batches import Strings
 from tasks.training.objective import summed_cross_entropy, validation_cross_entropy
 from tasks.training.schedule import Budget
 from tasks.training.signals import Interrupted
+from tasks.training.stream import Stream
 
 # Validation figures as rank 0 sees them: it converges at the fifth checkpoint. Rank 1 sees ever better ones.
 FALLING_OUT = [3.0, 2.0, 2.5, 2.1, 2.2]
@@ -120,6 +121,18 @@ def validation(folder):
     return [validation_cross_entropy(accelerator, model, Strings(TOKENIZER, pairs(count)), 64) for count in (9, 1)]
 
 
+def continuous(folder):
+    """Training on continuous text, whose learned initial state has no gradient in most steps; and its validation."""
+    from zoo import create_model
+
+    sentences = [target for _, target in pairs(60, seed=5)]
+    model = create_model("lstm", tokenizer=TOKENIZER, hidden_size=8, seed=1, dropout=0.0)
+    stream = Stream(TOKENIZER, sentences, 7)
+    value = validation_cross_entropy(Accelerator(cpu=True), model, stream, 28)
+    trainer = tiny_trainer(folder, model=model, training=stream, budget=Budget(max_examples=56), batch_tokens=28)
+    return {"validation": value, "summary": trainer.train(), "loss": trainer.progress.record["train_loss"]}
+
+
 def scored(folder):
     """Scores of 11 examples of each rule, and of 1, which one of the processes lacks; digests with and without."""
     accelerator, model = Accelerator(cpu=True), tiny_model()
@@ -153,7 +166,7 @@ def registry(folder):
 
 def main(folder):
     accelerator = Accelerator(cpu=True)
-    checks = [gradients, early_stop, resumed, signalled, diverging, validation, scored, registry]
+    checks = [gradients, early_stop, resumed, signalled, diverging, validation, continuous, scored, registry]
     results = {"processes": accelerator.num_processes}
     for check in checks:
         results[check.__name__] = gather_object([check(folder / check.__name__)])

@@ -17,6 +17,8 @@ from transformers import GPT2LMHeadModel
 from tasks.training import loop
 from tasks.training.batches import Strings
 from tasks.training.objective import validation_cross_entropy
+from tasks.training.stream import Stream
+from zoo import create_model
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.slow
@@ -85,6 +87,17 @@ def test_s05_a12_validation_is_exact_whatever_the_number_of_processes(results):
         for value, count in zip(values, (9, 1), strict=True):
             one = validation_cross_entropy(accelerator, model, Strings(TOKENIZER, pairs(count)), 64)
             assert value == pytest.approx(one, rel=1e-6)
+
+
+def test_continuous_text_trains_on_two_processes_and_its_validation_is_exact(results):
+    first, second = results["continuous"]
+    assert first == second
+    assert first["summary"]["examples"] == 56
+    assert math.isfinite(first["loss"])
+    model = create_model("lstm", tokenizer=TOKENIZER, hidden_size=8, seed=1, dropout=0.0)
+    stream = Stream(TOKENIZER, [target for _, target in pairs(60, seed=5)], 7)
+    one = validation_cross_entropy(Accelerator(cpu=True), model, stream, 28)
+    assert first["validation"] == pytest.approx(one, rel=1e-6)
 
 
 def test_scores_during_training_are_those_of_one_process_and_change_nothing(results, folder):
