@@ -84,8 +84,8 @@ class OnLstmForCausalLM(OnLstmPreTrainedModel, LeftPaddedGeneration, GenerationM
         """
         # input_ids : B x T -> logits : B x T x vocab_size
         use_cache = self.config.use_cache and not self.training if use_cache is None else use_cache
-        check_input(input_ids)
         state = open_cache(cache if past_key_values is None else past_key_values, use_cache, [StateLayer])
+        check_input(input_ids, attention_mask, state)
         active = new_token_mask(attention_mask, input_ids.shape[1])
         steps = ActiveSteps(torch.ones_like(input_ids, dtype=torch.bool) if active is None else active)
         inputs = self.input_dropout(steps.gather(self._embed(input_ids)))

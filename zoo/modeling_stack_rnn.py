@@ -79,8 +79,8 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
         """
         # input_ids : B x T -> logits : B x T x vocab_size
         use_cache = self.config.use_cache and not self.training if use_cache is None else use_cache
-        check_input(input_ids)
         state = open_cache(cache if past_key_values is None else past_key_values, use_cache, [StateLayer])
+        check_input(input_ids, attention_mask, state)
         inputs = self.dropout(self.embeddings.embed(input_ids))
         active = self._active(input_ids, attention_mask, keep_state=state is not None)
         hidden = self._run(inputs, active, cast(StateLayer, state.layers[0]) if state is not None else None)

@@ -153,8 +153,8 @@ class StackTransformerForCausalLM(StackTransformerPreTrainedModel, LeftPaddedGen
         """
         # input_ids : B x T -> logits : B x T x vocab_size
         use_cache = self.config.use_cache and not self.training if use_cache is None else use_cache
-        check_input(input_ids)
         state = open_cache(cache if past_key_values is None else past_key_values, use_cache, self._cache_layers())
+        check_input(input_ids, attention_mask, state)
         context, positions = read_mask(attention_mask, input_ids, past_length(state))
         x = self.embeddings.embed(input_ids) * math.sqrt(self.config.hidden_size)
         x = self.dropout(x + sinusoidal_code(positions, self.config.hidden_size).to(x.dtype))

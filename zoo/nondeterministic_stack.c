@@ -210,7 +210,7 @@ INLINE void read_step(vec joint[A][C], const each *lam, int64_t row, const int *
       vec value;
       for (int lane = 0; lane < LANES; lane++)
         value[lane] = active[lane] ? logits[lane][row * A * C + a * C + i] : i == A + a ? 0 : NEVER;
-      joint[a][i] = lam->v[a % S][a / S] + larger(value, all(NEVER));
+      joint[a][i] = lam->v[a % S][a / S] + choose(value < all(NEVER), all(NEVER), value);
     }
 }
 

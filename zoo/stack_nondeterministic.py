@@ -95,6 +95,8 @@ def nondeterministic_stack(
                    again there. Less memory costs time and changes no number. Only the compiled form heeds it.
     returns        [B, n+1, Q*S*m]       index 0 is the reading of the initial stack
 
+    What a step's logits have in common does not matter, but is rounding error where it is large: subtract it. Some
+    transition must be possible from every configuration that is reached. Tested for logits up to 100 times N(0, 1).
     Sequences in which a step's logits span more than 60 nats are computed in float64, because float32 would lose
     configurations there. Raises ValueError if the shapes do not fit together.
     """
@@ -108,6 +110,8 @@ def nondeterministic_stack(
         logits, vectors, bottom = (tensor.to(dtype) for tensor in (action_logits, pushed_vectors, bottom_vector))
         library = kernel(logits, shape)
         active = mask
+        if mask is not None:  # whatever stands at padding
+            vectors = torch.where(mask[..., None].bool(), vectors, 0)
         if mask is not None and (library is None or not is_right_padded(mask)):
             logits, mask = no_op_logits(logits, mask), None
         if library is None:

@@ -67,6 +67,16 @@ class StateLayer(CacheLayerMixin):
 class StateCache(Cache):
     """The cache of this package's models: a list of state layers and key/value layers."""
 
+    @property
+    def rows(self) -> int | None:
+        """Number of sequences that it holds; None if it is empty."""
+        for layer in self.layers:
+            if isinstance(layer, StateLayer) and layer.state is not None:
+                return len(layer.state[0])
+            if isinstance(layer, DynamicLayer) and layer.keys is not None and layer.get_seq_length():
+                return len(layer.keys)
+        return None
+
 
 def open_cache(cache: Cache | None, use_cache: bool, layers: list[type[CacheLayerMixin]]) -> StateCache | None:
     """The cache to go on with: the given one, a new one, or None without `use_cache`.

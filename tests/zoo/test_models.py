@@ -261,3 +261,14 @@ def test_dropout_is_active_only_in_training(name: str) -> None:
     assert model(ids).logits.equal(model(ids).logits)
     model.train()
     assert not model(ids).logits.equal(model(ids).logits)
+
+
+@some_models
+def test_masks_and_caches_of_another_size_are_named(name: str) -> None:
+    model, ids = tiny(name), sentences(2, 3)
+    for shape in ((2, 5), (1, 4), (2, 1, 4), (4,)):
+        with pytest.raises(ValueError, match=r"attention_mask has shape .*wanted is \[2, 4\]"):
+            model(ids, attention_mask=torch.ones(shape, dtype=torch.long))
+    cache = model(ids[:1], use_cache=True).cache
+    with pytest.raises(ValueError, match="2 rows, but the cache was made for 1"):
+        model(ids[:, :1], cache=cache)

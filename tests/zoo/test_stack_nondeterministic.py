@@ -275,3 +275,25 @@ def test_masks_and_kinds_of_number_are_checked() -> None:
         nondeterministic_stack(logits, vectors, bottom, torch.ones(2, 4))
     with pytest.raises(ValueError, match="wanted are real numbers"):
         nondeterministic_stack(logits, torch.ones(2, 5, 3, dtype=torch.long), bottom)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_logit_that_is_no_number_is_not_hidden(form) -> None:
+    logits, vectors, bottom = random_input(2, 7, 2, 3, 4)
+    with torch.no_grad():
+        logits[0, 3, 0, 0] = torch.nan
+    readings = form(logits, vectors, bottom)
+    assert readings[0, 4:].isnan().any(-1).all()
+    assert readings[1].isfinite().all()
+
+
+@pytest.mark.parametrize("form", FORMS[:2])
+@pytest.mark.parametrize("kept", [[2, 3, 4], [0, 1, 2], [0, 4]])
+def test_what_stands_at_padding_does_not_matter(form, kept: list[int]) -> None:
+    logits, vectors, bottom = random_input(1, 5, 2, 2, 3)
+    mask = torch.zeros(1, 5, dtype=torch.bool)
+    mask[:, kept] = True
+    wanted = form(logits, vectors, bottom, mask)
+    with torch.no_grad():
+        logits[~mask], vectors[~mask] = torch.nan, torch.nan
+    torch.testing.assert_close(form(logits, vectors, bottom, mask), wanted, rtol=0, atol=0)
