@@ -13,9 +13,10 @@ import sys
 from pathlib import Path
 
 import tasks
-from zoo import UserError
+from zoo import UserError, get_entry
 
 RATES = Path(__file__).resolve().parents[1] / "results" / "benchmark.json"
+PAPER_MODEL = "tf"  # a model of the paper whose comparison is meant
 MEASURED_ON = "question_formation"
 SAMPLE = 2000  # sentences for the mean length of a task
 TRIALS, TRIAL_EXAMPLES = 10, 5 * 100_000
@@ -42,6 +43,9 @@ def read_rates(path: Path) -> dict[str, float]:
         rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
         rates = {
             row["what"].removeprefix("training "): row["examples_per_second"] for row in rows if row["row"] == "models"
+        }
+        rates = {
+            name: rate for name, rate in rates.items() if get_entry(name).citation == get_entry(PAPER_MODEL).citation
         }
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(

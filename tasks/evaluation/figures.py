@@ -80,7 +80,7 @@ def partial_figures(scores: Sequence[tuple[PartialScore, ...]], samples: int, ho
     figures = [_partial_figure(name, [row[rule] for row in scores], samples, how) for rule, name in enumerate(RULES)]
     hierarchical, linear = figures
     zero = [figure.set for figure in figures if not figure.value]
-    impossible = f"{how}; no output found that matches the {' or the '.join(zero)} rule's"
+    impossible = f"no output found that matches the {' or the '.join(zero)} rule; {how}"
     ratio = _ratio("partial_log_ratio", metrics.partial_log_ratio(hierarchical.value, linear.value), n, how, impossible)
     return [
         *figures,
