@@ -25,8 +25,8 @@ from tasks.benchmarking.memory import memory_row
 from tasks.benchmarking.on_lstm import on_lstm_row
 from tasks.benchmarking.operators import operator_row
 from tasks.benchmarking.training import encoder_row, models_row, stack_row
+from tasks.command_line import exit_status
 from tasks.files import write_text
-from zoo import UserError
 
 ROWS: dict[str, Callable[..., list[Row]]] = {
     "models": models_row,
@@ -44,7 +44,12 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
 }
 
 
-def main() -> None:
+def main() -> int:
+    """Exit status: 0, 2 (bad input), 130 (interrupted)."""
+    return exit_status(benchmark)
+
+
+def benchmark() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -82,8 +87,4 @@ def print_rows(rows: list[Row]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+    sys.exit(main())

@@ -8,12 +8,18 @@ import sys
 from pathlib import Path
 
 from tasks import load_task
-from tasks.files import explain, write_text
+from tasks.command_line import exit_status
+from tasks.files import write_text
 from tasks.transformation.files import SUFFIXES
 from zoo.errors import UserError
 
 
-def main(argv: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> int:
+    """Exit status: 0, 2 (bad input), 130 (interrupted)."""
+    return exit_status(lambda: make_data(argv), "interrupted; give the same command again.")
+
+
+def make_data(argv: list[str] | None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", required=True, help="a transformation task, e.g. question_formation")
     parser.add_argument("--output", required=True, type=Path, help="folder of the files TASK.train, .dev, .test, .gen")
@@ -21,19 +27,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--sizes", default="", help="lines a set, e.g. train=1000,validation=100; else the full sets")
     parser.add_argument("--force", action="store_true", help="write over files that are there")
     arguments = parser.parse_args(argv)
-    try:
-        sizes = parse_sizes(arguments.sizes)
-        for path in write_sets(arguments.task, arguments.output, arguments.seed, sizes, arguments.force):
-            print(path)
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except OSError as error:
-        print(f"error: {explain(error)}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("interrupted; give the same command again.", file=sys.stderr)
-        sys.exit(130)
+    sizes = parse_sizes(arguments.sizes)
+    for path in write_sets(arguments.task, arguments.output, arguments.seed, sizes, arguments.force):
+        print(path)
 
 
 def parse_sizes(text: str) -> dict[str, int]:
@@ -74,4 +70,4 @@ def write_sets(name: str, folder: Path, seed: int, sizes: dict[str, int], force:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import tasks
+from tasks.command_line import exit_status
 from zoo import UserError, get_entry
 
 RATES = Path(__file__).resolve().parents[1] / "results" / "benchmark.json"
@@ -25,7 +26,12 @@ CHECKPOINTS = (5, 15)  # of a run to convergence: few, many
 NODES = (1, 10, 100)
 
 
-def main() -> None:
+def main() -> int:
+    """Exit status: 0, 2 (bad input), 130 (interrupted)."""
+    return exit_status(print_hours)
+
+
+def print_hours() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
@@ -100,8 +106,4 @@ def report(rates: dict[str, float], nodes: tuple[int, ...]) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+    sys.exit(main())

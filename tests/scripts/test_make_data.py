@@ -34,9 +34,7 @@ def test_written_sets_are_the_generated_ones(tmp_path, capsys):
     ],
 )
 def test_bad_input_is_one_error_and_nothing_is_written(tmp_path, capsys, arguments, message):
-    with pytest.raises(SystemExit) as stop:
-        main(["--output", str(tmp_path / "new"), *arguments])
-    assert stop.value.code == 2
+    assert main(["--output", str(tmp_path / "new"), *arguments]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert message in error
@@ -48,9 +46,7 @@ def test_files_are_written_over_only_by_force(tmp_path, capsys):
     old = tmp_path / "passivization.test"
     old.write_text("mine")
     arguments = ["--task", "passivization", "--output", str(tmp_path), "--sizes", SIZES]
-    with pytest.raises(SystemExit) as stop:
-        main(arguments)
-    assert stop.value.code == 2
+    assert main(arguments) == 2
     assert f"{old} would be written over" in capsys.readouterr().err
     assert old.read_text() == "mine"
     main([*arguments, "--force"])
@@ -60,9 +56,7 @@ def test_files_are_written_over_only_by_force(tmp_path, capsys):
 def test_force_writes_nothing_where_one_of_the_files_can_never_be(tmp_path, capsys):
     folder = tmp_path / "passivization.test"
     folder.mkdir()
-    with pytest.raises(SystemExit) as stop:
-        main(["--task", "passivization", "--output", str(tmp_path), "--sizes", SIZES, "--force"])
-    assert stop.value.code == 2
+    assert main(["--task", "passivization", "--output", str(tmp_path), "--sizes", SIZES, "--force"]) == 2
     assert f"{folder} is a folder" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [folder]
 
@@ -72,7 +66,5 @@ def test_ctrl_c_is_a_line_and_status_130(tmp_path, capsys, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("scripts.make_data.write_sets", interrupt)
-    with pytest.raises(SystemExit) as stop:
-        main(["--task", "passivization", "--output", str(tmp_path)])
-    assert stop.value.code == 130
+    assert main(["--task", "passivization", "--output", str(tmp_path)]) == 130
     assert capsys.readouterr().err.startswith("interrupted")
