@@ -16,7 +16,7 @@ from .initialization import initialize
 from .left_padded_generation import LeftPaddedGeneration, check_input
 from .on_lstm_layers import LockedDropout, OnLstm, OnLstmLayer
 from .state_cache import StateLayer, new_token_mask, open_cache
-from .token_table import TokenTable
+from .token_table import TokenTable, TwoTables
 
 
 @dataclass
@@ -41,7 +41,7 @@ class OnLstmPreTrainedModel(PreTrainedModel):
             initialize(module)
 
 
-class OnLstmForCausalLM(OnLstmPreTrainedModel, LeftPaddedGeneration, GenerationMixin):
+class OnLstmForCausalLM(TwoTables, OnLstmPreTrainedModel, LeftPaddedGeneration, GenerationMixin):
     """A causal language model. The recurrence takes a step at each token, bos too, from a state of zeros."""
 
     _tied_weights_keys = {"output_embeddings.weight": "embeddings.weight"}  # noqa: RUF012 (the library's form)
@@ -56,12 +56,6 @@ class OnLstmForCausalLM(OnLstmPreTrainedModel, LeftPaddedGeneration, GenerationM
         self.output_dropout = LockedDropout(config.dropout)
         self.output_embeddings = TokenTable(config.vocab_size, sizes[-1], has_bos=True)
         self.post_init()
-
-    def get_input_embeddings(self) -> nn.Module:
-        return self.embeddings
-
-    def get_output_embeddings(self) -> nn.Module:
-        return self.output_embeddings
 
     def forward(
         self,

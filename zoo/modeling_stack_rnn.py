@@ -16,7 +16,7 @@ from .left_padded_generation import LeftPaddedGeneration, check_input
 from .recurrent_controller import Controller
 from .recurrent_stacks import INTERFACES, StackRun
 from .state_cache import StateLayer, is_right_padded, open_cache
-from .token_table import BOS, TokenTable
+from .token_table import BOS, TokenTable, TwoTables
 
 
 class StackRnnPreTrainedModel(PreTrainedModel):
@@ -30,7 +30,7 @@ class StackRnnPreTrainedModel(PreTrainedModel):
         initialize(module)
 
 
-class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, GenerationMixin):
+class StackRnnForCausalLM(TwoTables, StackRnnPreTrainedModel, LeftPaddedGeneration, GenerationMixin):
     """A causal language model. At bos the output comes from the initial state: the recurrence takes no step there.
 
     At step t the controller reads the word w_t and the stack reading r_(t-1); its last hidden state then acts on the
@@ -52,12 +52,6 @@ class StackRnnForCausalLM(StackRnnPreTrainedModel, LeftPaddedGeneration, Generat
         )
         self.output_embeddings = TokenTable(config.vocab_size, width, has_bos=False)
         self.post_init()
-
-    def get_input_embeddings(self) -> nn.Module:
-        return self.embeddings
-
-    def get_output_embeddings(self) -> nn.Module:
-        return self.output_embeddings
 
     def forward(
         self,

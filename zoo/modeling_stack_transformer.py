@@ -22,7 +22,7 @@ from .state_cache import (
     open_cache,
     past_length,
 )
-from .token_table import TokenTable
+from .token_table import TokenTable, TwoTables
 
 STACK_ATTENTION = {"superposition": SuperpositionAttention, "nondeterministic": NondeterministicAttention}
 
@@ -114,7 +114,7 @@ class StackTransformerPreTrainedModel(PreTrainedModel):
         initialize(module)
 
 
-class StackTransformerForCausalLM(StackTransformerPreTrainedModel, LeftPaddedGeneration, GenerationMixin):
+class StackTransformerForCausalLM(TwoTables, StackTransformerPreTrainedModel, LeftPaddedGeneration, GenerationMixin):
     """A causal language model; sequences begin with bos, whose output predicts the first word."""
 
     _tied_weights_keys = {"output_embeddings.weight": "embeddings.weight"}  # noqa: RUF012 (the library's form)
@@ -127,12 +127,6 @@ class StackTransformerForCausalLM(StackTransformerPreTrainedModel, LeftPaddedGen
         self.final_norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
         self.output_embeddings = TokenTable(config.vocab_size, config.hidden_size, has_bos=True)
         self.post_init()
-
-    def get_input_embeddings(self) -> nn.Module:
-        return self.embeddings
-
-    def get_output_embeddings(self) -> nn.Module:
-        return self.output_embeddings
 
     def forward(
         self,

@@ -35,3 +35,16 @@ class TokenTable(nn.Module):
         none = self.weight.new_zeros(1, self.width)
         bos, rest = (self.weight[:1], self.weight[1:]) if self.has_bos else (none, self.weight)
         return torch.cat([none, bos, rest[:1], none, rest[1:]])
+
+
+class TwoTables:
+    """A model with `embeddings` and `output_embeddings`, as the library asks for them. Before PreTrainedModel."""
+
+    embeddings: TokenTable
+    output_embeddings: TokenTable
+
+    def get_input_embeddings(self) -> nn.Module:
+        return self.embeddings
+
+    def get_output_embeddings(self) -> nn.Module:
+        return self.output_embeddings
