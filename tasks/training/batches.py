@@ -52,6 +52,22 @@ class Examples(Protocol):
         ...
 
 
+def model_rows(ids: np.ndarray, positions: np.ndarray, real: np.ndarray) -> tuple[dict[str, Tensor], Tensor]:
+    """What a model reads at some positions of a text, and the labels, which are the ids one further.
+
+    ids [N]; positions and real [B, T]: positions that are not real are padding, with label -100
+    -> input_ids and attention_mask, labels, each B x T
+    """
+    positions = np.where(real, positions, 0)
+    inputs = np.where(real, ids[positions], PAD)
+    labels = np.where(real, ids[positions + 1], IGNORE)
+    model_inputs = {
+        "input_ids": torch.from_numpy(inputs.astype(np.int64)),
+        "attention_mask": torch.from_numpy(real.astype(np.int64)),
+    }
+    return model_inputs, torch.from_numpy(labels.astype(np.int64))
+
+
 class Strings:
     """Strings w of a language model, encoded once: bos + words + eos in one array.
 
@@ -86,14 +102,7 @@ class Strings:
         predicted = self.lengths[indices][:, None] - 1
         columns = np.arange(predicted.max())[None, :]
         real = columns < predicted
-        positions = np.where(real, self._starts[indices][:, None] + columns, 0)
-        inputs = np.where(real, self._ids[positions], PAD)
-        labels = np.where(real, self._ids[positions + 1], IGNORE)
-        model_inputs = {
-            "input_ids": torch.from_numpy(inputs.astype(np.int64)),
-            "attention_mask": torch.from_numpy(real.astype(np.int64)),
-        }
-        return model_inputs, torch.from_numpy(labels.astype(np.int64))
+        return model_rows(self._ids, self._starts[indices][:, None] + columns, real)
 
     def plan(self, batch_tokens: int, *, seed: int, epoch: int, num_processes: int = 1) -> list[list[np.ndarray]]:
         """`epoch_batches` of the strings."""

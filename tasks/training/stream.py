@@ -4,12 +4,11 @@ import hashlib
 from collections.abc import Iterable
 
 import numpy as np
-import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from tasks.tokenization import BOS, EOS, PAD, encode
-from tasks.training.batches import IGNORE
+from tasks.tokenization import BOS, EOS, encode
+from tasks.training.batches import model_rows
 from zoo.errors import UserError
 
 
@@ -46,14 +45,7 @@ class Stream:
         # positions, real : B x T
         positions = indices[:, None] * self._segment + np.arange(self._segment)
         real = positions + 1 < len(self._ids)
-        positions = np.where(real, positions, 0)
-        inputs = np.where(real, self._ids[positions], PAD)
-        labels = np.where(real, self._ids[positions + 1], IGNORE)
-        model_inputs = {
-            "input_ids": torch.from_numpy(inputs.astype(np.int64)),
-            "attention_mask": torch.from_numpy(real.astype(np.int64)),
-        }
-        return model_inputs, torch.from_numpy(labels.astype(np.int64))
+        return model_rows(self._ids, positions, real)
 
     def plan(self, batch_tokens: int, *, seed: int, epoch: int, num_processes: int = 1) -> list[list[np.ndarray]]:
         """The steps of an epoch, for each one batch per process, the same whatever the seed and the epoch.
