@@ -69,5 +69,5 @@ def score_sets(
         sample_all=settings.sample_all,
     )
     sampled = f"{settings.samples} samples per input, seed {settings.seed}"
-    how = sampled if settings.sample_all else f"an interval that holds it; {sampled} where that is wider than 0.001"
+    how = sampled if settings.sample_all else f"an interval that holds it; {sampled} where that is too wide"
     return figures + partial_figures(partial, settings.samples, how)
