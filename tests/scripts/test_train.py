@@ -19,11 +19,12 @@ from zoo import load_model
 # The script, which says how many wrapped models there are when it leaves the group of processes: a group that such a
 # model outlives may hang, once in many times.
 WATCHED = """
-import gc, runpy, sys, torch
+import gc, os, runpy, sys, torch
 
 def watched(*arguments):
     wrapped = [thing for thing in gc.get_objects() if type(thing) is torch.nn.parallel.DistributedDataParallel]
-    print("wrapped models at the end:", len(wrapped), flush=True)
+    # One write: lines of two processes in pieces would mix.
+    os.write(1, f"wrapped models at the end: {len(wrapped)}\\n".encode())
     leave(*arguments)
 
 leave, torch.distributed.destroy_process_group = torch.distributed.destroy_process_group, watched
