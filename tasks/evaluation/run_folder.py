@@ -38,7 +38,10 @@ def settings_of(arguments: dict[str, Any]) -> str:
         if arguments[name] is not None:
             changes.append(f"{name}={arguments[name]}")
     protocol = dataclasses.asdict(protocol_for(get_entry(arguments["model"]).preset))
-    changes += [f"{name}={arguments[name]}" for name in protocol if arguments[name] != protocol[name]]
+    # A run of an earlier version lacks what came into the protocol later.
+    changes += [
+        f"{name}={arguments[name]}" for name in protocol if arguments.get(name, protocol[name]) != protocol[name]
+    ]
     if arguments["processes"] != 1:
         changes.append(f"processes={arguments['processes']}")
     if arguments.get("mixed_precision", "no") != "no":

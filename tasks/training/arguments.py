@@ -79,19 +79,38 @@ class TrainingArguments:
         TRAINING, "most runs of --seeds at a time (default: as many as there are cores)", None, type=int
     )
     learning_rate: float | None = option(
-        TRAINING, "initial learning rate of Adam (default: the model's protocol, 7e-4)", None, type=float
+        TRAINING,
+        "learning rate of Adam, at its beginning or after warm-up (default: 7e-4; guig and its kin: 0.0011)",
+        None,
+        type=float,
     )
     batch_tokens: int | None = option(
         TRAINING,
-        "most tokens in a batch of one process, with bos, eos and padding (default: 1024)",
+        "most tokens in a batch of one process, with bos, eos and padding (default: 1024; guig and its kin: 16384)",
+        None,
+        type=int,
+    )
+    batch_examples: int | None = option(
+        TRAINING,
+        "most examples in a batch of one process (default: no limit; guig and its kin: 256)",
         None,
         type=int,
     )
     checkpoint_examples: int | None = option(
         TRAINING,
-        "training examples between two checkpoints (default: 80000)",
+        "training examples between two checkpoints (default: 80000; guig and its kin: an epoch)",
         None,
         type=int,
+    )
+    warmup_steps: int | None = option(
+        TRAINING,
+        "the learning rate rises in so many steps and then falls as 1/sqrt(step) (default: it does neither; guig and "
+        "its kin: 12800, the expander 6400)",
+        None,
+        type=int,
+    )
+    label_smoothing: float | None = option(
+        TRAINING, "label smoothing (default: 0; guig and its kin: 0.1)", None, type=float
     )
     threads: int | None = option(
         TRAINING, "threads of one process; another number can change last digits", None, type=int
@@ -126,7 +145,7 @@ class TrainingArguments:
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
-            least = 0 if item.name in ("seed", "data_seed", "save_minutes") else None
+            least = 0 if item.name in ("seed", "data_seed", "save_minutes", "label_smoothing") else None
             if isinstance(value, bool) or not isinstance(value, int | float):
                 continue
             if not (0 < value < math.inf or value == least):

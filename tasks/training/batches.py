@@ -43,7 +43,9 @@ class Examples(Protocol):
         """The same for the same data in the same order."""
         ...
 
-    def plan(self, batch_tokens: int, *, seed: int, epoch: int, num_processes: int = 1) -> list[list[np.ndarray]]:
+    def plan(
+        self, batch_tokens: int, batch_examples: int | None = None, *, seed: int, epoch: int, num_processes: int = 1
+    ) -> list[list[np.ndarray]]:
         """The training steps of an epoch: for each one batch of examples per process."""
         ...
 
@@ -104,9 +106,13 @@ class Strings:
         real = columns < predicted
         return model_rows(self._ids, self._starts[indices][:, None] + columns, real)
 
-    def plan(self, batch_tokens: int, *, seed: int, epoch: int, num_processes: int = 1) -> list[list[np.ndarray]]:
+    def plan(
+        self, batch_tokens: int, batch_examples: int | None = None, *, seed: int, epoch: int, num_processes: int = 1
+    ) -> list[list[np.ndarray]]:
         """`epoch_batches` of the strings."""
-        return epoch_batches(self.lengths, batch_tokens, seed=seed, epoch=epoch, num_processes=num_processes)
+        return epoch_batches(
+            self.lengths, batch_tokens, batch_examples, seed=seed, epoch=epoch, num_processes=num_processes
+        )
 
     def scoring_batches(self, batch_tokens: int, process: int = 0, num_processes: int = 1) -> list[np.ndarray]:
         """Batches of similar length."""
@@ -117,10 +123,13 @@ class Strings:
         return hashlib.sha256(self.lengths.tobytes() + self._ids.tobytes()).hexdigest()
 
 
-def length_batches(lengths: np.ndarray, batch_tokens: int, ties: np.ndarray | None = None) -> list[np.ndarray]:
+def length_batches(
+    lengths: np.ndarray, batch_tokens: int, batch_examples: int | None = None, ties: np.ndarray | None = None
+) -> list[np.ndarray]:
     """Groups examples of similar length into batches of at most `batch_tokens` tokens, padding counted.
 
-    lengths : N, tokens of each example; ties : N, order among examples of one length (None: as they come).
+    lengths : N, tokens of each example; batch_examples: the most in a batch (None: no limit); ties : N, order among
+    examples of one length (None: as they come).
     Each example is in exactly one batch; shortest first. Raises UserError if an example alone is too long.
     """
     longest = int(np.argmax(lengths))
@@ -133,7 +142,7 @@ def length_batches(lengths: np.ndarray, batch_tokens: int, ties: np.ndarray | No
     batches = []
     start = 0
     while start < len(order):
-        most = batch_tokens // int(lengths[order[start]])
+        most = min(batch_tokens // int(lengths[order[start]]), batch_examples or len(order))
         widths = lengths[order[start : start + most]]
         fits = widths * np.arange(1, len(widths) + 1) <= batch_tokens  # widths ascend, so a prefix fits
         batches.append(order[start : start + int(fits.sum())])
@@ -142,7 +151,13 @@ def length_batches(lengths: np.ndarray, batch_tokens: int, ties: np.ndarray | No
 
 
 def epoch_batches(
-    lengths: np.ndarray, batch_tokens: int, *, seed: int, epoch: int, num_processes: int = 1
+    lengths: np.ndarray,
+    batch_tokens: int,
+    batch_examples: int | None = None,
+    *,
+    seed: int,
+    epoch: int,
+    num_processes: int = 1,
 ) -> list[list[np.ndarray]]:
     """The steps of one epoch: for each step one batch per process. A pure function of its arguments.
 
@@ -150,7 +165,7 @@ def epoch_batches(
     lost or doubled; the largest batches are halved until their number divides by `num_processes`.
     """
     random = np.random.default_rng([seed, epoch])
-    batches = length_batches(lengths, batch_tokens, random.permutation(len(lengths)))
+    batches = length_batches(lengths, batch_tokens, batch_examples, random.permutation(len(lengths)))
     batches = [batches[i] for i in random.permutation(len(batches))]
     while len(batches) % num_processes:
         largest = max(range(len(batches)), key=lambda i: len(batches[i]))

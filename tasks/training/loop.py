@@ -101,6 +101,7 @@ class Trainer:
     def _plan_epoch(self, epoch: int) -> list[list[np.ndarray]]:
         return self.run.training.plan(
             self.run.protocol.batch_tokens,
+            self.run.protocol.batch_examples,
             seed=self._seed,
             epoch=epoch,
             num_processes=self.accelerator.num_processes,
@@ -108,27 +109,31 @@ class Trainer:
 
     def _reason_to_stop(self) -> str | None:
         progress = self.progress
-        if progress.plateau.waited >= self.run.protocol.stop_patience:
+        patience = self.run.protocol.stop_patience
+        if patience is not None and progress.plateau.waited >= patience:
             return "converged"
         return self.run.budget.spent(examples=progress.examples, minutes=progress.seconds / 60, epochs=progress.epoch)
 
     def _step(self, bar: tqdm, signals: Signals) -> tuple[bool, bool]:
         """One update. Returns whether a signal came, and whether a checkpoint is due."""
-        progress, accelerator = self.progress, self.accelerator
+        progress, accelerator, protocol = self.progress, self.accelerator, self.run.protocol
         batches = self._plan[progress.epoch_step]
         strings = sum(map(len, batches))
         batch = self.run.training.batch(batches[accelerator.process_index])
-        loss = summed_cross_entropy(self.model, *to_device(batch, accelerator.device), self._carried)
+        inputs, labels = to_device(batch, accelerator.device)
+        loss = summed_cross_entropy(self.model, inputs, labels, self._carried, protocol.label_smoothing)
         # The processes' gradients are averaged: with this factor, that is the mean over all their strings.
         accelerator.backward(loss * (accelerator.num_processes / strings))
-        norm = accelerator.clip_grad_norm_(self._parameters, self.run.protocol.gradient_norm)
+        norm = accelerator.clip_grad_norm_(self._parameters, protocol.gradient_norm or math.inf)
         total, interrupted, seconds, norm = self._share(loss, signals.received, norm)
         if not (math.isfinite(total) and math.isfinite(norm)):
             raise self._diverged(batches, total / strings, norm)
+        for group in self.optimizer.param_groups:
+            group["lr"] = progress.plateau.learning_rate * protocol.warmup_factor(progress.step + 1)
         self.optimizer.step()
         self.optimizer.zero_grad()
 
-        interval = self.run.protocol.checkpoint_examples
+        interval = protocol.checkpoint_examples or len(self.run.training.lengths)
         due = (progress.examples + strings) // interval > progress.examples // interval
         progress.step += 1
         progress.examples += strings
@@ -158,10 +163,8 @@ class Trainer:
         progress, run = self.progress, self.run
         value = validation_cross_entropy(self.accelerator, run.model, run.validation, run.protocol.batch_tokens)
         (value,) = broadcast_object_list([value])  # one process decides for all
-        learning_rate = progress.plateau.learning_rate
+        learning_rate = progress.plateau.learning_rate * run.protocol.warmup_factor(progress.step)
         best = progress.plateau.update(value, run.protocol, counts=counts)
-        for group in self.optimizer.param_groups:
-            group["lr"] = progress.plateau.learning_rate
         progress.checkpoint += 1
         progress.record = {
             "checkpoint": progress.checkpoint,

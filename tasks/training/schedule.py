@@ -11,26 +11,62 @@ from zoo.errors import UserError
 class Protocol:
     """How models are trained by default."""
 
-    learning_rate: float
+    learning_rate: float  # with warm-up: its peak
     batch_tokens: int  # per batch and process; bos, eos and padding count
-    checkpoint_examples: int  # training examples between two checkpoints
-    gradient_norm: float  # L2 norm at which gradients are clipped
+    batch_examples: int | None  # most examples in a batch of one process; None: no limit but batch_tokens
+    checkpoint_examples: int | None  # training examples between two checkpoints; None: an epoch
+    gradient_norm: float | None  # L2 norm at which gradients are clipped; None: they are not
     learning_rate_factor: float
     learning_rate_patience: int  # checkpoints without improvement before the learning rate falls
-    stop_patience: int  # checkpoints without improvement before training ends
+    stop_patience: int | None  # checkpoints without improvement before training ends; None: it goes on
+    warmup_steps: int | None  # the rate rises in so many steps, then falls as 1/sqrt(step); None: neither
+    label_smoothing: float  # share of the target probability spread over all tokens, in training only
+    epochs: int | None  # training ends after so many
+
+    def warmup_factor(self, step: int) -> float:
+        """What the learning rate is multiplied by at step 1, 2, ...; 1 at the end of the warm-up."""
+        if self.warmup_steps is None:
+            return 1.0
+        return min(step / self.warmup_steps, math.sqrt(self.warmup_steps / step))
 
 
+def guig_peak(warmup_steps: int) -> float:
+    """The rate 2.0 width^-0.5 min(step^-0.5, step warmup^-1.5) of the authors, at its peak and their width of 256."""
+    return 2.0 / math.sqrt(256 * warmup_steps)
+
+
+# Seed 002, appendix, as in the authors' release. Batches are of 256 sentences; the tokens never limit them at 50 a
+# sentence.
+GUIG = Protocol(
+    learning_rate=guig_peak(12_800),
+    batch_tokens=16_384,
+    batch_examples=256,
+    checkpoint_examples=None,
+    gradient_norm=None,
+    learning_rate_factor=1.0,
+    learning_rate_patience=1,
+    stop_patience=None,
+    warmup_steps=12_800,
+    label_smoothing=0.1,
+    epochs=30,
+)
 # Seed 000, appendix D. The paper searches batch_tokens in [512, 2048] and learning_rate in [1e-5, 1e-3].
 PROTOCOLS = {
     "seed-000": Protocol(
         learning_rate=7e-4,
         batch_tokens=1024,
+        batch_examples=None,
         checkpoint_examples=80_000,
         gradient_norm=10.0,
         learning_rate_factor=0.5,
         learning_rate_patience=2,
         stop_patience=3,
+        warmup_steps=None,
+        label_smoothing=0.0,
+        epochs=None,
     ),
+    "guig": GUIG,
+    "guig-expander": dataclasses.replace(GUIG, warmup_steps=6_400, learning_rate=guig_peak(6_400)),
 }
 
 

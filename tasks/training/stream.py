@@ -47,13 +47,16 @@ class Stream:
         real = positions + 1 < len(self._ids)
         return model_rows(self._ids, positions, real)
 
-    def plan(self, batch_tokens: int, *, seed: int, epoch: int, num_processes: int = 1) -> list[list[np.ndarray]]:
+    def plan(
+        self, batch_tokens: int, batch_examples: int | None = None, *, seed: int, epoch: int, num_processes: int = 1
+    ) -> list[list[np.ndarray]]:
         """The steps of an epoch, for each one batch per process, the same whatever the seed and the epoch.
 
-        Each process has as many rows as fit into `batch_tokens`. Segments that do not fill a last batch, fewer than
-        there are rows, are left out. Raises UserError if a segment is too long, or there are too few.
+        Each process has as many rows as fit into `batch_tokens`, or `batch_examples` if that is fewer.
+        Segments that do not fill a last batch, fewer than there are rows, are left out.
+        Raises UserError if a segment is too long, or there are too few.
         """
-        rows = min(self._rows(batch_tokens), len(self) // num_processes)
+        rows = min(self._rows(batch_tokens), batch_examples or len(self), len(self) // num_processes)
         if not rows:
             raise UserError(
                 f"the text makes {len(self)} segments of {self._segment} tokens, which {num_processes} processes "

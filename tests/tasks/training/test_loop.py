@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import math
 import os
@@ -268,3 +269,36 @@ def test_the_mean_over_strings_is_what_is_minimised(tmp_path):
     trainer.train()
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(seen[name], parameter.grad, atol=1e-6, rtol=1e-5)
+
+
+def test_a_rate_with_warm_up_is_that_of_each_step_also_after_resuming(tmp_path):
+    protocol = {"warmup_steps": 5, "save_minutes": 0.0}
+    rates = []
+
+    def record(trainer):
+        original = trainer.optimizer.step
+
+        def recording():
+            rates.append(trainer.optimizer.param_groups[0]["lr"])
+            original()
+
+        trainer.optimizer.step = recording
+        return trainer
+
+    trainer = record(tiny_trainer(tmp_path / "run", budget=Budget(max_examples=120), **protocol))
+    stop_at_step(trainer, 4)
+    with pytest.raises(KeyboardInterrupt):
+        trainer.train()
+    record(tiny_trainer(tmp_path / "run", budget=Budget(max_examples=120), resume=True, **protocol)).train()
+    assert len(rates) > 6
+    assert rates == pytest.approx([1e-2 * min(step / 5, (5 / step) ** 0.5) for step in range(1, len(rates) + 1)])
+    logged = [line["learning_rate"] for line in log_of(tmp_path / "run")]
+    assert logged[-1] == pytest.approx(rates[-1])
+
+
+def test_a_protocol_without_patience_goes_on_to_the_end_of_its_budget(tmp_path, validation_values):
+    validation_values([1.0] + [2.0] * 20)
+    trainer = tiny_trainer(tmp_path / "run", budget=Budget(max_epochs=4))
+    trainer.run.protocol = dataclasses.replace(trainer.run.protocol, stop_patience=None, checkpoint_examples=None)
+    assert trainer.train()["reason"] == "max_epochs"
+    assert [line["examples"] for line in log_of(tmp_path / "run")] == [60, 120, 180, 240]  # one an epoch

@@ -29,6 +29,19 @@ def test_given_values_replace_those_of_the_protocol():
     assert (changed.learning_rate, changed.batch_tokens) == (1e-4, PROTOCOL.batch_tokens)
 
 
+def test_without_warm_up_the_rate_is_that_of_the_plateau():
+    assert [PROTOCOL.warmup_factor(step) for step in (1, 10**6)] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(("preset", "steps"), [("guig", 12_800), ("guig-expander", 6_400)])
+def test_guig_warms_up_and_falls_as_the_inverse_square_root(preset, steps):
+    protocol = protocol_for(preset)
+    for step in (1, steps // 2, steps, 4 * steps):  # the formula of the authors, scale 2.0 and width 256
+        rate = 2.0 * 256**-0.5 * min(step**-0.5, step * steps**-1.5)
+        assert protocol.learning_rate * protocol.warmup_factor(step) == pytest.approx(rate, rel=1e-12)
+    assert (protocol.batch_examples, protocol.epochs, protocol.label_smoothing) == (256, 30, 0.1)
+
+
 def test_rate_halves_after_two_checkpoints_without_improvement_and_training_stops_after_three():
     _, seen = drive([3.0, 3.1, 3.0, 2.9, 3.0, 3.0, 3.0])
     assert seen == [
