@@ -103,9 +103,13 @@ def train(arguments: TrainingArguments) -> None:
         entry.preset,
         learning_rate=arguments.learning_rate,
         batch_tokens=arguments.batch_tokens,
+        batch_examples=arguments.batch_examples,
         checkpoint_examples=arguments.checkpoint_examples,
+        warmup_steps=arguments.warmup_steps,
+        label_smoothing=arguments.label_smoothing,
     )
-    budget = Budget(arguments.max_examples, arguments.max_minutes, arguments.max_epochs)
+    epochs = protocol.epochs if arguments.max_epochs is None else arguments.max_epochs
+    budget = Budget(arguments.max_examples, arguments.max_minutes, epochs)
     accelerator = start_accelerator(arguments)
 
     try:
@@ -116,9 +120,9 @@ def train(arguments: TrainingArguments) -> None:
         # Data
         with accelerator.main_process_first():  # the others find the generated data in the cache
             data, scored = load_data(arguments, task)
-        tokenizer = task.make_tokenizer(data)
-        training = task.encode_set(tokenizer, data.sets["train"])
-        validation = task.encode_set(tokenizer, data.sets["validation"])
+        tokenizer = task.make_tokenizer(data, entry.reads)
+        training = task.encode_set(tokenizer, data.sets["train"], entry.reads)
+        validation = task.encode_set(tokenizer, data.sets["validation"], entry.reads)
         sample = GeneralizationSample(task, tokenizer, scored.sets["generalization"]) if scored else None
 
         # Model
@@ -163,9 +167,9 @@ def train_seeds(arguments: TrainingArguments, seeds: list[int]) -> int:
     jobs, threads = share_cores(len(seeds), arguments.jobs, arguments.threads, **limits)
     there = existing_runs(Path(arguments.output), seeds, resume=arguments.resume)
     # What is wrong with the input is found here, once, and generated data come into the cache.
-    task, _ = choose(arguments)
+    task, entry = choose(arguments)
     data, _ = load_data(arguments, task)
-    make_model(arguments, task, task.make_tokenizer(data))
+    make_model(arguments, task, task.make_tokenizer(data, entry.reads))
     Path(arguments.output).mkdir(parents=True, exist_ok=True)
 
     shared = dataclasses.replace(arguments, seeds=None, jobs=None, threads=threads)

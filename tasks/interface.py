@@ -73,12 +73,17 @@ class Task(Protocol):
         """
         ...
 
-    def make_tokenizer(self, data: TaskData) -> "PreTrainedTokenizerFast":
-        """The tokenizer of a new model; its vocabulary is closed, or that of the training set of `data`."""
+    def make_tokenizer(self, data: TaskData, reads: str = "strings") -> "PreTrainedTokenizerFast":
+        """The tokenizer of a new model; its vocabulary is closed, or that of the training set of `data`.
+
+        reads: what the model reads (`zoo.registry.READS`); those that read trees need node and level tokens.
+        """
         ...
 
-    def encode_set(self, tokenizer: "PreTrainedTokenizerFast", examples: Sequence[Any]) -> "Examples":
-        """A training or validation set as what the trainer reads: batches and their order."""
+    def encode_set(
+        self, tokenizer: "PreTrainedTokenizerFast", examples: Sequence[Any], reads: str = "strings"
+    ) -> "Examples":
+        """A training or validation set as what the trainer reads: batches and their order, for models of one kind."""
         ...
 
     def check_model(self, model: "PreTrainedModel") -> None:

@@ -44,6 +44,7 @@ class OnLstmPreTrainedModel(PreTrainedModel):
 class OnLstmForCausalLM(TwoTables, OnLstmPreTrainedModel, LeftPaddedGeneration, GenerationMixin):
     """A causal language model. The recurrence takes a step at each token, bos too, from a state of zeros."""
 
+    reads = "strings"
     _tied_weights_keys = {"output_embeddings.weight": "embeddings.weight"}  # noqa: RUF012 (the library's form)
 
     def __init__(self, config: OnLstmConfig) -> None:

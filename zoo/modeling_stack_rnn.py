@@ -37,6 +37,7 @@ class StackRnnForCausalLM(TwoTables, StackRnnPreTrainedModel, LeftPaddedGenerati
     stack, which gives r_t. With `reading_to_output` the output is computed from both that hidden state and r_t.
     """
 
+    reads = "strings"
     _tied_weights_keys = {"output_embeddings.weight": "embeddings.weight"}  # noqa: RUF012 (the library's form)
 
     def __init__(self, config: StackRnnConfig) -> None:

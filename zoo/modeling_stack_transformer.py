@@ -13,6 +13,7 @@ from .configuration_stack_transformer import StackTransformerConfig
 from .dropout import Dropout, dropout
 from .initialization import RELU_GAIN, Linear, initialize
 from .left_padded_generation import LeftPaddedGeneration, check_input
+from .positions import sinusoidal_code
 from .stack_attention import NondeterministicAttention, SuperpositionAttention
 from .state_cache import (
     DynamicLayer,
@@ -117,6 +118,7 @@ class StackTransformerPreTrainedModel(PreTrainedModel):
 class StackTransformerForCausalLM(TwoTables, StackTransformerPreTrainedModel, LeftPaddedGeneration, GenerationMixin):
     """A causal language model; sequences begin with bos, whose output predicts the first word."""
 
+    reads = "strings"
     _tied_weights_keys = {"output_embeddings.weight": "embeddings.weight"}  # noqa: RUF012 (the library's form)
 
     def __init__(self, config: StackTransformerConfig) -> None:
@@ -180,11 +182,3 @@ def read_mask(attention_mask: Tensor | None, input_ids: Tensor, past: int) -> tu
     allowed = (causal & mask[:, None, :]) | own
     positions = (mask.long().cumsum(1) - 1).clamp(min=0)[:, past:]
     return Context(allowed[:, None], new_token_mask(attention_mask, length)), positions
-
-
-def sinusoidal_code(positions: Tensor, width: int) -> Tensor:
-    """Sinusoidal position codes [..., width] for positions [...]: sin in even columns, cos in odd ones."""
-    columns = torch.arange(width, device=positions.device)
-    rates = torch.exp((columns - columns % 2).double() * (-math.log(10000.0) / width))
-    angles = positions[..., None].double() * rates
-    return torch.where(columns % 2 == 0, angles.sin(), angles.cos())

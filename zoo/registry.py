@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from .errors import UserError, unknown_name
+from .syntax_tokens import syntax_sizes
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 SPECIAL_TOKENS = 4
+# What a model reads, said by its class: strings; a source text and a parse, to write text; a parse and a template, to
+# write a parse.
+READS = ("strings", "guided", "expansion")
 _HERE = Path(__file__).resolve().parent
 _PLACES = (_HERE / "registry.yaml", _HERE.parent / "registry.yaml")  # inside a wheel; in a checkout
 
@@ -39,6 +43,11 @@ class Entry:
         """What the solved-for size must be a multiple of, under these settings."""
         multiple = self.budget["multiple"]
         return max(settings[multiple], 1) if isinstance(multiple, str) else multiple
+
+    @property
+    def reads(self) -> str:
+        """What the model reads: one of `READS`."""
+        return self.load_class().reads  # type: ignore[attr-defined]
 
     def load_class(self) -> "type[PreTrainedModel]":
         """The model class, known from here on to the Auto classes and saved together with its code."""
@@ -73,13 +82,14 @@ def config_of(model_class: "type[PreTrainedModel]") -> Any:
 
 @cache
 def _register(model_class: "type[PreTrainedModel]") -> "type[PreTrainedModel]":
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
     config_class = config_of(model_class)
     AutoConfig.register(config_class.model_type, config_class)
-    AutoModelForCausalLM.register(config_class, model_class)
+    auto: Any = AutoModelForCausalLM if model_class.reads == "strings" else AutoModelForSeq2SeqLM  # type: ignore[attr-defined]
+    auto.register(config_class, model_class)
     config_class.register_for_auto_class()
-    model_class.register_for_auto_class("AutoModelForCausalLM")
+    model_class.register_for_auto_class(auto.__name__)
     return model_class
 
 
@@ -130,7 +140,9 @@ def create_model(
         raise UserError(f"tokenizer is a {type(tokenizer).__name__}; give a tokenizer, or word_types=V")
     vocab_size = len(tokenizer) if tokenizer is not None else (word_types or 0) + SPECIAL_TOKENS
     _check_fields(entry, model_class, config_overrides)
-    settings = {**entry.config, "zoo_name": name, "vocab_size": vocab_size, **config_overrides}
+    sizes = syntax_sizes(tokenizer.get_vocab()) if tokenizer is not None else {}
+    read = {field: size for field, size in sizes.items() if field in config_of(model_class).__annotations__}
+    settings = {**entry.config, "zoo_name": name, "vocab_size": vocab_size, **read, **config_overrides}
     solved = entry.budget["solve"]
     target = entry.budget["parameters"] if parameters is None else parameters
     if solved not in config_overrides and target is not None:

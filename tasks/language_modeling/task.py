@@ -112,7 +112,7 @@ class LanguageModelingTask:
         sets = {split: sets[split][: sizes.get(split)] for split in SIZES if split in wanted}
         return TextData(sets, description, from_grammars=data_dir is None)
 
-    def make_tokenizer(self, data: TaskData) -> "PreTrainedTokenizerFast":
+    def make_tokenizer(self, data: TaskData, reads: str = "strings") -> "PreTrainedTokenizerFast":
         """An open vocabulary: the words of the training set that come `min_count` times or more, and <unk>."""
         counts = Counter(word for sentence in data.sets["train"] for word in sentence.split())
         least = self.min_count or (1 if UNKNOWN in counts else 2)

@@ -166,7 +166,7 @@ class TransformationTask:
             sets, description = self._load_files(Path(data_dir), seed, sizes, wanted)
         return TaskData({split: sets[split][: sizes.get(split)] for split in SIZES if split in wanted}, description)
 
-    def make_tokenizer(self, data: TaskData) -> "PreTrainedTokenizerFast":
+    def make_tokenizer(self, data: TaskData, reads: str = "strings") -> "PreTrainedTokenizerFast":
         """The tokenizer of the task's closed vocabulary, the same for all data."""
         return word_tokenizer(self.words)
 

@@ -1,0 +1,325 @@
+"""GuiG against its authors' own numbers, and what its models must stand."""
+
+import itertools
+
+import pytest
+import torch
+from torch.nn.functional import pad as pad_tensor
+
+import zoo
+from tests.zoo.guig_fixtures import our_name, read_fixture
+from zoo.configuration_guig import GuigConfig
+from zoo.configuration_guig_expander import GuigExpanderConfig
+from zoo.guig_layers import MultiEncoderAttention
+from zoo.modeling_guig import GuigForConditionalGeneration
+from zoo.modeling_guig_expander import GuigSyntaxExpander
+from zoo.path_attention import PathLayer, attend_along_paths
+from zoo.tree_paths import tree_paths
+
+MODELS = zoo.list_models("guig") + zoo.list_models("guig-expander")
+GUIDED = zoo.list_models("guig")
+TINY = {"hidden_size": 8, "inner_size": 12, "key_size": 4, "value_size": 4, "dropout": 0.0}
+# Levels of "S NP PRP VP VBD NP DT NN" and of two smaller trees, wrapped and padded.
+LEVELS = [[1, 4, 5, 6, 5, 6, 6, 7, 7, 2], [1, 4, 5, 6, 2, 0, 0, 0, 0, 0], [1, 4, 2, 0, 0, 0, 0, 0, 0, 0]]
+
+
+def layers_of(stored, prefix, ours, grouped=True):
+    parts = {name: name.removeprefix(prefix).split(".", 1) for name in stored if name.startswith(prefix)}
+    return {f"{ours}.{number}.{our_name(rest, grouped)}": stored[name] for name, (number, rest) in parts.items()}
+
+
+def naive_attention(query, key, value, paths):
+    """Seed 002, section 3.3: a copy of the sentence for each path, what is off the path masked with -inf."""
+    total = torch.zeros_like(value)
+    for row in range(len(paths)):
+        for path in paths[row]:
+            on = path.nonzero()[:, 0]
+            if len(on):
+                scores = query[row][:, on] @ key[row][:, on].transpose(-1, -2) / query.shape[-1] ** 0.5
+                total[row][:, on] = total[row][:, on] + scores.softmax(-1) @ value[row][:, on]
+    return total
+
+
+@pytest.mark.parametrize("name", ["guig_path_attention", "guig_path_attention_single"])
+def test_a_path_attention_layer_equals_the_authors(shared, name):
+    facts, stored = read_fixture(shared, name)
+    size = facts["sizes"]
+    layer = PathLayer(size["d_model"], size["d_inner"], size["heads"], size["d_k"], size["d_v"], 0.0, "all").double()
+    layer.load_state_dict(
+        {our_name(key[6:], grouped=False): value for key, value in stored.items() if key.startswith("param.")}
+    )
+    paths = tree_paths(stored["io.levels"])
+    assert torch.equal(paths, stored["io.path_mask"])
+    output = layer(stored["io.input"], stored["io.node_ids"] != 0, paths)
+    torch.testing.assert_close(output, stored["io.output"], rtol=0, atol=1e-10)
+
+
+def test_multi_encoder_attention_equals_the_authors(shared):
+    facts, stored = read_fixture(shared, "guig_multi_encoder_attention")
+    size = facts["sizes"]
+    groups = [size["text_heads"], size["syntax_heads"]]
+    attention = MultiEncoderAttention(size["d_model"], groups, size["d_k"], size["d_v"], 0.0).double()
+    attention.load_state_dict(
+        {
+            our_name("slf_attn." + key[6:]).removeprefix("attention."): value
+            for key, value in stored.items()
+            if key.startswith("param.")
+        }
+    )
+    memories = [stored["io.text_memory"], stored["io.syntax_memory"]]
+    masks = [~stored["io.text_key_masked"], ~stored["io.syntax_key_masked"]]
+    output = attention(
+        stored["io.query"],
+        [attention.read(memory, group) for group, memory in enumerate(memories)],
+        [mask[:, None, None] for mask in masks],
+    )
+    torch.testing.assert_close(output, stored["io.output"], rtol=0, atol=1e-11)
+
+
+def test_the_text_generator_equals_the_authors(shared, monkeypatch):
+    facts, stored = read_fixture(shared, "guig_text_generator")
+    size = facts["sizes"]
+    config = GuigConfig(
+        vocab_size=size["text_tokens"], node_vocab_size=size["node_tokens"], level_vocab_size=size["level_tokens"],
+        hidden_size=size["d_model"], inner_size=size["d_inner"], key_size=size["d_k"], value_size=size["d_v"],
+        text_heads=size["text_heads"], syntax_heads=size["syntax_heads"], text_layers=size["layers"],
+        syntax_layers=size["layers"], decoder_layers=size["layers"], dropout=0.0,
+    )  # fmt: skip
+    model = GuigForConditionalGeneration(config).double().eval()
+    model.load_state_dict(
+        {
+            "encoder.text_embedding.weight": stored["txt_token_emb.weight"],
+            "encoder.syntax_embedding.nodes.weight": stored["syn_token_emb.weight"],
+            "encoder.syntax_embedding.levels.weight": stored["lvl_token_emb.weight"],
+            **layers_of(stored, "txt_encoder.layer_stack.", "encoder.text_layers"),
+            **layers_of(stored, "syn_encoder.layer_stack.", "encoder.syntax_layers", grouped=False),
+            **layers_of(stored, "multi_enc_decoder.trf_dec_layers.", "decoder.layers"),
+        }
+    )
+    source, nodes, levels = stored["io.source_text"], stored["io.node_ids"], stored["io.level_ids"]
+    target = stored["io.target_text"][:, :-1]
+    encoded = model.encoder(source, None, nodes, levels)
+    torch.testing.assert_close(encoded.last_hidden_state, stored["io.text_encoder_output"], rtol=0, atol=1e-9)
+    torch.testing.assert_close(encoded.second_states, stored["io.syntax_encoder_output"], rtol=0, atol=1e-9)
+    # The authors' ids of bos and eos are 2 and 3; here they only say what is never generated.
+    monkeypatch.setattr(GuigForConditionalGeneration, "never_generated", lambda self: [])
+    inputs = {"input_ids": source, "node_ids": nodes, "level_ids": levels, "decoder_input_ids": target}
+    logits = model(**inputs, decoder_attention_mask=target != 0).logits
+    torch.testing.assert_close(logits[target != 0], stored["io.logits"][target != 0], rtol=0, atol=1e-9)
+    logits = model.float()(**inputs, decoder_attention_mask=target != 0).logits
+    torch.testing.assert_close(logits[target != 0], stored["io.logits"].float()[target != 0], rtol=0, atol=5e-4)
+
+
+def test_the_syntax_expander_equals_the_authors(shared):
+    facts, stored = read_fixture(shared, "guig_syntax_expander")
+    size = facts["sizes"]
+    config = GuigExpanderConfig(
+        node_vocab_size=size["node_tokens"], level_vocab_size=size["level_tokens"], hidden_size=size["d_model"],
+        inner_size=size["d_inner"], key_size=size["d_k"], value_size=size["d_v"], encoder_layers=size["encoder_layers"],
+        decoder_layers=size["decoder_layers"], source_heads=size["source_heads"],
+        template_heads=size["template_heads"], dropout=0.0,
+    )  # fmt: skip
+    model = GuigSyntaxExpander(config).double().eval()
+    model.load_state_dict(
+        {
+            "encoder.embedding.nodes.weight": stored["syn_emb.weight"],
+            "encoder.embedding.levels.weight": stored["lvl_emb.weight"],
+            **layers_of(stored, "src_trf_encoder.layer_stack.", "encoder.source_layers"),
+            **layers_of(stored, "tmpl_trf_encoder.layer_stack.", "encoder.template_layers"),
+            **layers_of(stored, "multi_enc_decoder.trf_dec_layers.", "decoder.layers"),
+        }
+    )
+    nodes, levels = stored["io.target_nodes"][:, :-1], stored["io.target_levels"][:, :-1]
+    output = model(
+        node_ids=stored["io.source_nodes"], level_ids=stored["io.source_levels"],
+        template_node_ids=stored["io.template_nodes"], template_level_ids=stored["io.template_levels"],
+        decoder_input_ids=nodes * size["level_tokens"] + levels, decoder_attention_mask=nodes != 0,
+    )  # fmt: skip
+    expected = model.join(stored["io.node_logits"], stored["io.level_logits"])
+    torch.testing.assert_close(output.logits[nodes != 0], expected[nodes != 0], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0, 300.0])
+def test_attention_along_paths_equals_copies_of_the_sentence_forward_and_backward(scale):
+    paths = tree_paths(torch.tensor(LEVELS))
+    tensors = [torch.randn(3, 2, 10, 4, dtype=torch.double) for _ in range(3)]
+    tensors[0] *= scale
+    ours, naive = ([tensor.clone().requires_grad_() for tensor in tensors] for _ in range(2))
+    weights = torch.randn(3, 2, 10, 4, dtype=torch.double)
+    outputs = [function(*values, paths) for function, values in ((attend_along_paths, ours), (naive_attention, naive))]
+    torch.testing.assert_close(*outputs, rtol=1e-10, atol=1e-10)
+    for output in outputs:
+        (output * weights).sum().backward()
+    for one, other in zip(ours, naive, strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-8, atol=1e-9)
+
+
+def test_a_path_far_less_probable_than_another_is_kept_in_float32():
+    paths = tree_paths(torch.tensor([[1, 4, 5, 5, 2]]))
+    query = torch.zeros(1, 1, 5, 1)
+    query[0, 0, 1] = 1.0
+    key = torch.tensor([0.0, 0.0, 200.0, 1.0, 0.0]).view(1, 1, 5, 1)
+    value = torch.tensor([0.0, 1.0, 2.0, 3.0, 0.0]).view(1, 1, 5, 1)
+    root = attend_along_paths(query, key, value, paths)[0, 0, 1, 0]
+    second = torch.tensor([0.0, 1.0]).softmax(0) @ torch.tensor([1.0, 3.0])  # of the path to the second leaf
+    torch.testing.assert_close(root, 2.0 + second)
+
+
+def test_paths_are_those_of_figure_3():
+    paths = tree_paths(torch.tensor([[1, 4, 5, 6, 5, 6, 6, 7, 7, 2]]))[0]
+    # S NP PRP | S VP VBD | S VP NP DT | S VP NP NN, at places one on from their order because of bos
+    assert [path.nonzero()[:, 0].tolist() for path in paths] == [[1, 2, 3], [1, 4, 5], [1, 4, 6, 7], [1, 4, 6, 8]]
+
+
+def inputs_for(name, batch=3, seed=1, source=6, target=5):
+    """Arguments of a model's forward, by what it reads."""
+    random = torch.Generator().manual_seed(seed)
+    levels = torch.tensor(LEVELS)[:batch]
+    nodes = torch.where(levels > 3, torch.randint(4, 12, levels.shape, generator=random), levels)
+    words = torch.randint(4, 20, (batch, source), generator=random)
+    ends = torch.ones(batch, 1, dtype=torch.long)
+    if zoo.get_entry(name).reads == "guided":
+        return {
+            "input_ids": torch.cat([ends, words, 2 * ends], 1), "node_ids": nodes, "level_ids": levels,
+            "decoder_input_ids": torch.cat([ends, torch.randint(4, 20, (batch, target), generator=random)], 1),
+        }  # fmt: skip
+    pairs = (nodes * 12 + levels)[:, :6]
+    return {
+        "node_ids": nodes, "level_ids": levels, "template_node_ids": nodes[:, :4], "template_level_ids": levels[:, :4],
+        "decoder_input_ids": pairs,
+    }  # fmt: skip
+
+
+def tiny(name, **settings):
+    return zoo.create_model(name, word_types=16, seed=3, node_vocab_size=12, **TINY, **settings).eval()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a13_every_parameter_has_a_gradient_and_padding_rows_stay_zero(name):
+    model, inputs = tiny(name).train(), inputs_for(name)
+    labels = torch.where(inputs["decoder_input_ids"] > 3, inputs["decoder_input_ids"], -100)
+    model(**inputs, labels=labels).loss.backward()
+    for key, parameter in model.named_parameters():
+        assert parameter.grad is not None, key
+        assert parameter.grad.isfinite().all(), key
+        if not key.endswith("key.weight"):  # zero where there is one key only
+            assert parameter.grad.abs().max() > 0, key
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_n08_n11_padding_changes_nothing_and_a_root_alone_is_finite(name):
+    model, inputs = tiny(name), inputs_for(name)
+    expected = model(**inputs).logits
+    assert not expected.isnan().any()
+    longer = {key: pad_tensor(value, (0, 3)) for key, value in inputs.items() if key != "decoder_input_ids"}
+    alone = {key: value[2:] for key, value in inputs.items()}
+    torch.testing.assert_close(model(**inputs | longer).logits, expected, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(model(**alone).logits, expected[2:], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", GUIDED)
+def test_g05_sources_may_be_padded_on_either_side(name):
+    model, inputs = tiny(name), inputs_for(name)
+    left = {key: pad_tensor(inputs[key], (3, 0)) for key in ("input_ids", "node_ids", "level_ids")}
+    torch.testing.assert_close(model(**inputs | left).logits, model(**inputs).logits, rtol=1e-5, atol=1e-5)
+
+
+def without_target(inputs):
+    return {key: value for key, value in inputs.items() if key != "decoder_input_ids"}
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_g02_g04_rows_of_a_batch_with_beams_and_cache_are_as_alone_and_without(name, beams):
+    model, inputs = tiny(name), without_target(inputs_for(name))
+    options = {"num_beams": beams, "do_sample": False, "max_new_tokens": 7}
+    together = model.generate(**inputs, **options)
+    assert torch.equal(model.generate(**inputs, **options, use_cache=False), together)
+    for row in range(3):
+        alone = model.generate(**{key: value[row : row + 1] for key, value in inputs.items()}, **options)[0]
+        assert torch.equal(together[row][: len(alone)], alone)
+        assert not together[row][len(alone) :].any()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sampling_is_the_same_with_the_same_seed(name):
+    model, inputs = tiny(name), without_target(inputs_for(name))
+    texts = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        texts.append(model.generate(**inputs, do_sample=True, max_new_tokens=7))
+    assert torch.equal(*texts)
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("name", zoo.list_models("guig-expander"))
+def test_generated_parses_are_trees_up_to_the_cap(name, sampled):
+    model, inputs = tiny(name), without_target(inputs_for(name))
+    beams = {"do_sample": True, "num_return_sequences": 20} if sampled else {"num_beams": 4}
+    for row in model.generate(**inputs, **beams).tolist():
+        nodes, levels = zip(*(divmod(pair, 12) for pair in row), strict=True)
+        assert len(row) <= 52  # bos, 50 nodes, eos
+        assert (nodes[0], levels[0]) == (1, 1)
+        end = row.index(26) if 26 in row else len(row)  # the pair of eos and eos
+        assert levels[1] == 4
+        assert all(4 < level <= before + 1 for before, level in itertools.pairwise(levels[1:end]))
+        assert all(node >= 4 for node in nodes[1:end])
+        assert set(row[end + 1 :]) <= {0, 26}  # the library fills beams up with eos
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", MODELS)
+def test_n09_autocast_is_finite_forward_and_backward(name, dtype):
+    model, inputs = tiny(name).train(), inputs_for(name)
+    labels = torch.where(inputs["decoder_input_ids"] > 3, inputs["decoder_input_ids"], -100)
+    with torch.autocast("cpu", dtype=dtype):
+        loss = model(**inputs, labels=labels).loss
+    loss.backward()
+    assert loss.isfinite()
+    assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
+
+
+@pytest.mark.parametrize("name", GUIDED)
+def test_what_is_no_text_is_never_generated(name):
+    model = tiny(name, first_added_token=17)
+    logits = model(**inputs_for(name)).logits
+    impossible = (logits == -torch.inf).all((0, 1)).nonzero()[:, 0].tolist()
+    assert impossible == [0, 1, 3, 17, 18, 19]
+
+
+def test_ablations_read_what_their_names_say():
+    reads = {
+        "guig-no-source": ("input_ids", 4), "guig-no-syntax": ("node_ids", 4),
+        "guig-expander-no-source": ("node_ids", 4), "guig-expander-no-template": ("template_node_ids", 4),
+    }  # fmt: skip
+    for name in MODELS:
+        model, inputs = tiny(name), inputs_for(name)
+        expected = model(**inputs).logits
+        for key in ("input_ids", "node_ids", "template_node_ids"):
+            if key in inputs:
+                ids = inputs[key]
+                other = inputs | {key: torch.where(ids > 3, 4 + (ids - 3) % 8, ids)}
+                ignored = reads.get(name, ("",))[0] == key
+                assert torch.equal(model(**other).logits, expected) == ignored, (name, key)
+
+
+def test_paths_through_a_node_are_another_average():
+    inputs = inputs_for("guig")
+    assert not torch.allclose(tiny("guig").forward(**inputs).logits, tiny("guig", averages="through")(**inputs).logits)
+    with pytest.raises(zoo.UserError, match="averages is 'none'; allowed: all, through"):
+        tiny("guig", averages="none")
+
+
+def test_a_missing_input_is_named():
+    inputs = inputs_for("guig")
+    with pytest.raises(ValueError, match="node_ids is missing"):
+        tiny("guig")(**{**inputs, "node_ids": None})
+    tiny("guig-no-syntax")(**{**inputs, "node_ids": None, "level_ids": None})
+
+
+def test_sizes_are_those_of_the_authors():
+    config = GuigConfig()
+    assert (config.hidden_size, config.inner_size, config.key_size, config.dropout) == (256, 1024, 64, 0.1)
+    assert (config.text_layers, config.syntax_layers, config.decoder_layers, config.groups) == (4, 3, 6, [5, 3])
+    expander = GuigExpanderConfig()
+    assert (expander.encoder_layers, expander.decoder_layers, expander.groups) == (4, 6, [4, 4])
