@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -65,7 +66,7 @@ class DecoderLayer(nn.Module):
         if cache is None:
             return self.encoder_attention.read(states, group)
         place = number * len(self.encoder_attention.groups) + group
-        kept = cache.cross_attention_cache
+        kept: Any = cache.cross_attention_cache
         if place < len(kept.layers) and kept.get_seq_length(place):
             return kept.layers[place].keys, kept.layers[place].values
         return kept.update(*self.encoder_attention.read(states, group), place)

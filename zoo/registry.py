@@ -194,8 +194,9 @@ def solve_size(
 ) -> int:
     """The size whose parameter count is nearest the root of count = target, by the rule of seed 000's authors.
 
-    The count is a quadratic in the size, so it is known from three sizes (counted without allocating anything). The
-    positive root, in units of `multiple`, is rounded. UserError if the budget is too small for any size.
+    The count is a quadratic in the size, or linear where inner sizes are fixed, so it is known from three sizes
+    (counted without allocating anything). The positive root, in units of `multiple`, is rounded. UserError if the
+    budget is too small for any size.
     """
     one, two, three = (
         count_parameters(model_class, {**settings, field: k * multiple}, count_embeddings) for k in (1, 2, 3)
@@ -204,7 +205,8 @@ def solve_size(
     linear = two - one - 3 * square
     constant = one - linear - square
     discriminant = linear**2 - 4 * square * (constant - target)
-    root = (-linear + max(discriminant, 0) ** 0.5) / (2 * square)
+    quadratic = (-linear + max(discriminant, 0) ** 0.5) / (2 * square) if square else None
+    root = (target - constant) / linear if quadratic is None else quadratic
     if target < one:
         raise UserError(
             f"a budget of {target:,} parameters is too small for {settings['zoo_name']}: its smallest size, "

@@ -20,11 +20,12 @@ some_models = pytest.mark.parametrize("name", ["tf", "tf-sup", "tf-nd", "rnn-sup
 
 
 ON_LSTM = {"on-lstm": {"chunk_size": 2}, "on-lstm-ptb": {"chunk_size": 2, "embedding_size": 6}}
+ENCODER_DECODER = {"inner_size": 12, "key_size": 4, "value_size": 4}
 
 
 def small(name: str) -> dict[str, int]:
     """Settings that let a model be small: what its entry fixes and hidden_size does not reach."""
-    return ON_LSTM.get(name, {})
+    return ON_LSTM.get(name, {}) if name in MODELS else ENCODER_DECODER
 
 
 def no_dropout(name: str) -> dict[str, float]:
