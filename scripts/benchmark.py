@@ -2,7 +2,7 @@
 
     python scripts/benchmark.py [--only ROW ...] [--data DIR] [--threads N] [--json FILE]
 
-Rows: models (training speed of every model beside `tf`), 1 to 8, 11 (sampling), scoring, each with its own
+Rows: models (training speed of every model beside `tf`), 1 to 9, 11 (sampling), scoring, each with its own
 denominator, and memory (of one step of training). What is compared takes turns, round by round, so that a change of
 the machine's speed hits all alike; seconds and ratios are medians over rounds. Training is forward, backward,
 clipping and Adam on batches of at most 1,024 tokens, at 200,000 parameters. "Layer" is a pre-norm
@@ -21,6 +21,7 @@ import torch
 
 from tasks.benchmarking.common import Row, machine
 from tasks.benchmarking.evaluation import sampling_row, scoring_row
+from tasks.benchmarking.guig import path_attention_row
 from tasks.benchmarking.memory import memory_row
 from tasks.benchmarking.on_lstm import on_lstm_row
 from tasks.benchmarking.operators import operator_row
@@ -38,6 +39,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "6": operator_row("superposition", 40, 25, "<= 0.1"),
     "7": encoder_row,
     "8": on_lstm_row,
+    "9": path_attention_row,
     "11": sampling_row,
     "scoring": scoring_row,
     "memory": memory_row,
