@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from transformers import initialization as init
 
+from .attention import attend
+from .dropout import Dropout
 from .positions import sinusoidal_code
 
 
@@ -65,7 +67,7 @@ class MultiEncoderAttention(nn.Module):
         self.key = nn.ModuleList(Projection(width, heads * key_size, bias=False) for heads in groups)
         self.value = nn.ModuleList(Projection(width, heads * value_size, bias=False) for heads in groups)
         self.output = Projection(sum(groups) * value_size, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.rate = dropout
 
     def read(self, memory: Tensor, group: int) -> tuple[Tensor, Tensor]:
@@ -78,12 +80,7 @@ class MultiEncoderAttention(nn.Module):
         normal, joined = self.norm(x), []
         for query, heads, (key, value), mask in zip(self.query, self.groups, memories, allowed, strict=True):
             queries = split_heads(query(normal), heads)
-            # A number, not -inf: a row without any key is then finite.
-            bias = torch.zeros_like(mask, dtype=queries.dtype).masked_fill_(~mask, torch.finfo(queries.dtype).min)
-            rate = self.rate if self.training else 0.0
-            joined.append(
-                nn.functional.scaled_dot_product_attention(queries, key, value, attn_mask=bias, dropout_p=rate)
-            )
+            joined.append(attend(queries, key, value, mask, self.rate if self.training else 0.0))
         return x + self.dropout(self.output(merge_heads(torch.cat(joined, 1))))
 
 
@@ -95,7 +92,7 @@ class FeedForward(nn.Module):
         self.inner = Projection(width, inner)
         self.outer = Projection(inner, width)
         self.norm = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         # B x T x D -> B x T x D

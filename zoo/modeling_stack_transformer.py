@@ -9,14 +9,15 @@ from transformers import GenerationMixin, PreTrainedModel
 from transformers.cache_utils import Cache, CacheLayerMixin
 from transformers.modeling_outputs import CausalLMOutputWithPast
 
+from .attention import attend
 from .configuration_stack_transformer import StackTransformerConfig
-from .dropout import Dropout, dropout
+from .dropout import Dropout
 from .initialization import RELU_GAIN, Linear, initialize
 from .left_padded_generation import LeftPaddedGeneration, check_input
 from .positions import sinusoidal_code
 from .stack_attention import NondeterministicAttention, SuperpositionAttention
 from .state_cache import (
-    DynamicLayer,
+    KeyValueLayer,
     StateLayer,
     is_right_padded,
     new_token_mask,
@@ -57,24 +58,6 @@ class SelfAttention(nn.Module):
             key, value = cache.update(key, value)
         mixed = attend(query, key, value, context.allowed, self.dropout if self.training else 0.0)
         return self.output(mixed.transpose(1, 2).reshape(batch, length, width))
-
-
-def attend(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, rate: float) -> Tensor:
-    """Scaled dot-product attention, causal where `allowed` is None, with dropout of its probabilities."""
-    # query : B x H x T x D/H, key, value : B x H x K x D/H, allowed : B x 1 x T x K -> B x H x T x D/H
-    if not rate or query.device.type != "cpu":
-        return nn.functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=allowed, dropout_p=rate, is_causal=allowed is None
-        )
-    # The library's form with dropout is slow on a CPU: its random numbers are, and it looks for empty rows.
-    if allowed is None:
-        allowed = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool).tril()
-    bias = torch.zeros((), dtype=query.dtype).where(allowed, -torch.inf)
-    if bias.dim() == 4:
-        bias = bias.expand(-1, query.shape[1], -1, -1).flatten(0, 1)
-    scores = torch.baddbmm(bias, query.flatten(0, 1), key.flatten(0, 1).mT, alpha=query.shape[-1] ** -0.5)
-    mixed = dropout(scores.softmax(-1), rate, True) @ value.flatten(0, 1)
-    return mixed.unflatten(0, query.shape[:2])
 
 
 class Layer(nn.Module):
@@ -162,7 +145,7 @@ class StackTransformerForCausalLM(TwoTables, StackTransformerPreTrainedModel, Le
         return output.to_tuple() if return_dict is False else output
 
     def _cache_layers(self) -> list[type[CacheLayerMixin]]:
-        return [DynamicLayer if kind == "attention" else StateLayer for kind in self.config.layers]
+        return [KeyValueLayer if kind == "attention" else StateLayer for kind in self.config.layers]
 
 
 def read_mask(attention_mask: Tensor | None, input_ids: Tensor, past: int) -> tuple[Context, Tensor]:

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from .dropout import Dropout
 from .guig_layers import FeedForward, Projection, merge_heads, split_heads
 
 WIDEST = 60.0  # range of scores, in nats, for which the sum of every path is in the range of float32
@@ -57,7 +58,7 @@ class PathAttention(nn.Module):
         self.key = Projection(width, heads * key_size, bias=False)
         self.value = Projection(width, heads * value_size, bias=False)
         self.output = Projection(heads * value_size, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, paths: Tensor) -> Tensor:
         # x : B x N x D, paths : B x P x N -> B x N x D

@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
+
+ROOM = 16  # positions for which room is made at a time
 
 
 class StateLayer(CacheLayerMixin):
@@ -64,6 +67,61 @@ class StateLayer(CacheLayerMixin):
             self.state = tuple(function(tensor) for tensor in self.state)
 
 
+class KeyValueLayer(DynamicLayer):
+    """Keys and values [B, H, T, D] with room for more positions, so that a step writes its own and copies no others."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rooms: list[Tensor] = []  # keys and values with room for more, of which `keys` and `values` are a part
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """Keys and values of all positions, after those of the new ones are added."""
+        if torch.is_grad_enabled() and (key_states.requires_grad or value_states.requires_grad):
+            self._rooms = []
+            return super().update(key_states, value_states, *args, **kwargs)
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        past, new = self.get_seq_length(), key_states.shape[-2]
+        if not self._fits(past, new):
+            held: Any = (self.keys, self.values)
+            more = (key_states, value_states)
+            self._rooms = [_make_room(part, states, past) for part, states in zip(held, more, strict=True)]
+        for room, states in zip(self._rooms, (key_states, value_states), strict=True):
+            room[:, :, past : past + new] = states
+        self.keys, self.values = (room[:, :, : past + new] for room in self._rooms)
+        return self.keys, self.values
+
+    def reorder_cache(self, beam_idx: Tensor) -> None:
+        """The rows `beam_idx`, in that order, with their room."""
+        length = self.get_seq_length()
+        if not self._fits(length, 0):
+            super().reorder_cache(beam_idx)  # type: ignore[arg-type]
+            return
+        self._rooms = [room.index_select(0, beam_idx.to(room.device)) for room in self._rooms]
+        self.keys, self.values = (room[:, :, :length] for room in self._rooms)
+
+    def reset(self) -> None:
+        self._rooms = []
+        super().reset()
+
+    def _fits(self, past: int, new: int) -> bool:
+        """Whether keys and values are the beginning of rooms for `new` more; other methods may have replaced them."""
+        if not self._rooms or self._rooms[0].shape[-2] < past + new:
+            return False
+        held: Any = (self.keys, self.values)
+        parts = zip(self._rooms, held, strict=True)
+        return all(room.data_ptr() == part.data_ptr() and len(room) == len(part) for room, part in parts)
+
+
+def _make_room(held: Tensor, states: Tensor, past: int) -> Tensor:
+    # held : B x H x past x D, states : B x H x new x D -> B x H x past+new+ROOM x D
+    batch, heads, new, size = states.shape
+    room = states.new_empty(batch, heads, past + new + ROOM, size)
+    if past:
+        room[:, :, :past] = held
+    return room
+
+
 class StateCache(Cache):
     """The cache of this package's models: a list of state layers and key/value layers."""
 
@@ -108,4 +166,12 @@ def is_right_padded(mask: Tensor) -> bool:
     return bool((mask[:, 1:] <= mask[:, :-1]).all()) and bool(mask[:, 0].all())
 
 
-__all__ = ["DynamicLayer", "StateCache", "StateLayer", "is_right_padded", "new_token_mask", "open_cache", "past_length"]
+__all__ = [
+    "KeyValueLayer",
+    "StateCache",
+    "StateLayer",
+    "is_right_padded",
+    "new_token_mask",
+    "open_cache",
+    "past_length",
+]

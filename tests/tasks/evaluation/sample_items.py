@@ -9,8 +9,8 @@ from tasks.evaluation.processes import map_batches, process_state
 from tasks.evaluation.sampling import sample_outputs, uniform_noise
 from tasks.tokenization import EOS, PAD, word_tokenizer
 from tests.tasks.evaluation.toy_models import bigram
-from tests.zoo.tiny_models import small
-from zoo import create_model, list_models
+from tests.zoo.tiny_models import MODELS, small
+from zoo import create_model
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 FEW, MANY = 4 + WORDS.index("f"), 4  # the words before the outputs `g h` and `b c d e f g h`
@@ -39,7 +39,7 @@ def texts(model, sources):
 
 
 def every_model():
-    for name in list_models():
+    for name in MODELS:
         yield name, create_model(name, word_types=len(WORDS), hidden_size=8, seed=1, **small(name)).eval()
 
 

@@ -146,14 +146,11 @@ def scored(folder):
 
 def registry(folder):
     """For each registry entry, the loss after 3 updates, which need a gradient for every parameter."""
-    from tests.zoo.tiny_models import small
-    from zoo import create_model, list_models
-    from zoo.registry import get_entry
+    from tests.zoo.tiny_models import MODELS, small
+    from zoo import create_model
 
     result = {}
-    for name in list_models():
-        if "transformation" not in get_entry(name).tasks:
-            continue
+    for name in MODELS:
         model = create_model(name, tokenizer=TOKENIZER, parameters=3_000, seed=1, **small(name))
         trainer = tiny_trainer(folder / name, model=model, budget=Budget(max_examples=30), checkpoint_examples=1_000)
         try:

@@ -13,8 +13,8 @@ from tasks.training.carried_state import CarriedState, can_be_carried
 from tasks.training.objective import summed_cross_entropy, validation_cross_entropy
 from tasks.training.schedule import Budget
 from tasks.training.stream import Stream
-from tests.zoo.tiny_models import small
-from zoo import create_model, list_models
+from tests.zoo.tiny_models import MODELS, small
+from zoo import create_model
 from zoo.errors import UserError
 
 SENTENCES = [target for _, target in pairs(40, seed=5)]
@@ -122,7 +122,7 @@ def test_p13_the_order_of_batches_does_not_change_the_loss_of_a_sentence():
 
 
 def test_models_whose_state_has_one_size_are_carried():
-    fixed = {name for name in list_models() if can_be_carried(model_of(name))}
+    fixed = {name for name in MODELS if can_be_carried(model_of(name))}
     assert fixed >= {"rnn", "lstm", "on-lstm"}
     assert not {name for name in fixed if "sup" in name or "nd" in name or name.startswith("tf")}
 
