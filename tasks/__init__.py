@@ -9,7 +9,11 @@ from typing import Any
 
 from zoo.errors import unknown_name
 
-FAMILIES = {"transformation": "tasks.transformation", "language_modeling": "tasks.language_modeling"}
+FAMILIES = {
+    "transformation": "tasks.transformation",
+    "language_modeling": "tasks.language_modeling",
+    "paraphrase": "tasks.paraphrase",
+}
 
 
 def list_tasks() -> list[str]:

@@ -1,22 +1,19 @@
 """Gold trees: bracketed files with traces and function tags, and what of a tree is compared."""
 
 import gzip
-import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tasks.brackets import EXAMPLE, TRACE, parse_trees, plain_label
 from zoo.errors import UserError
 
 if TYPE_CHECKING:
     from nltk.tree import Tree
 
 SUFFIXES = (".mrg", ".prd", ".ptb", ".parse", ".tree", ".trees", ".txt")
-WANTED = (
-    f"bracketed trees such as (S (NP (DT the) (NN cat)) (VP (VBZ sleeps))), in files ending in {', '.join(SUFFIXES)}"
-)
-TRACE = "-NONE-"
+WANTED = f"bracketed trees such as {EXAMPLE}, in files ending in {', '.join(SUFFIXES)}"
 # Of English and German treebanks. Signs of currency are words.
 PUNCTUATION_TAGS = {
     ",",
@@ -35,8 +32,6 @@ PUNCTUATION_TAGS = {
     "$(",
     "PUNCT",
 }
-TOKEN = re.compile(r"\$\((?=\s)|[()\n]|[^\s()]+")  # the tag $( of German treebanks is no bracket
-FUNCTION_TAGS = re.compile(r"(?<=.)[-=|].*")
 
 
 class Constituents(NamedTuple):
@@ -78,45 +73,14 @@ def _read(path: Path) -> "Iterator[Tree]":
         text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 (byte {error.start}); convert it, e.g. with iconv.") from None
-    yield from parse_trees(unicodedata.normalize("NFC", text), str(path))
-
-
-def parse_trees(text: str, where: str) -> "Iterator[Tree]":
-    """The trees in a text, however broken into lines; an outer pair of brackets without a label is left out."""
-    from nltk.tree import Tree
-
-    path: list[Tree] = []
-    opened = False
-    line = 1
-    for token in re.findall(TOKEN, text):
-        if token == "\n":
-            line += 1
-        elif token == "(":
-            path.append(Tree("", []))
-            opened = True
-        elif not path:
-            raise UserError(f"{where}, line {line}: {token!r} stands outside brackets; wanted are {WANTED}.")
-        elif token == ")":
-            tree = path.pop()
-            opened = False
-            if path:
-                path[-1].append(tree)
-            else:
-                yield tree[0] if not tree.label() and len(tree) == 1 and isinstance(tree[0], Tree) else tree
-        elif opened:
-            path[-1].set_label(token)
-            opened = False
-        else:
-            path[-1].append(token)
-    if path:
-        raise UserError(f"{where} ends within a tree: {len(path)} brackets are not closed. Is the file whole?")
+    yield from parse_trees(unicodedata.normalize("NFC", text), str(path), WANTED)
 
 
 def constituents(tree: "Tree") -> Constituents:
     """What of a gold tree is compared.
 
-    Traces (-NONE-) and what holds nothing else are left out, labels are cut at - = and |. Punctuation is what has a tag
-    of punctuation, such as , or $. , and what has no tag and consists of punctuation characters.
+    Traces (-NONE-) and what holds nothing else are left out, labels are cut at - = | and *. Punctuation is what has a
+    tag of punctuation, such as , or $. , and what has no tag and consists of punctuation characters.
     """
     result = Constituents([], [], [])
     _walk(tree, result)
@@ -135,7 +99,7 @@ def _walk(node: "Tree | str", result: Constituents) -> None:
         for child in node:
             _walk(child, result)
         if len(result.words) > begin:
-            result.spans.insert(place, (FUNCTION_TAGS.sub("", node.label()), begin, len(result.words)))
+            result.spans.insert(place, (plain_label(node.label()), begin, len(result.words)))
 
 
 def _add_word(word: str, is_punctuation: bool, result: Constituents) -> None:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tasks.brackets import escape
 from zoo.errors import UserError, unknown_name
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 METHODS = ("split", "binary")
 LABEL = "X"
-BRACKETS = {"(": "-LRB-", ")": "-RRB-"}
 
 
 def extract_tree(tokens: Sequence[str], levels: Sequence[float], method: str = "split") -> "Tree":
@@ -89,7 +89,7 @@ def build_tree(tokens: Sequence[str], spans: Iterable[Span]) -> "Tree":
 
 def bracketed(tokens: Sequence[str], spans: Iterable[Span]) -> str:
     """A tree as one line, such as (X a (X b c)); brackets that are words stand as -LRB- and -RRB-."""
-    words = [BRACKETS.get(token, token) for token in tokens]
+    words = [escape(token) for token in tokens]
     spans = {(0, len(words)), *spans}
     ends = [0] * (len(words) + 1)
     for _, end in spans:

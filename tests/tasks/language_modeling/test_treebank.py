@@ -1,6 +1,7 @@
 import pytest
 
-from tasks.language_modeling.treebank import constituents, parse_trees, read_treebank
+from tasks.brackets import parse_trees
+from tasks.language_modeling.treebank import constituents, read_treebank
 from tasks.transformation import load_task
 from zoo.errors import UserError
 
