@@ -23,7 +23,7 @@ class Prefixes:
     rows : N, the row of the cache that holds each prefix; size: rows C of the cache, of which some may be unused
     """
 
-    model: PreTrainedModel
+    model: Any
     cache: Any
     probabilities: Tensor
     mask: Tensor | None
@@ -49,8 +49,11 @@ class Prefixes:
         return Prefixes(self.model, output.cache, next_tokens(output.logits[rows, -1]), mask, rows, len(inputs))
 
 
-def read_prompts(model: PreTrainedModel, sources: Sequence[Sequence[int]]) -> Prefixes:
-    """The prompts `bos source`, each read once."""
+def read_prompts(model: Any, sources: Sequence[Sequence[int]]) -> Prefixes:
+    """The prompts `bos source`, each read once; a model that is given trees has its own way."""
+    if hasattr(model, "read_prompts"):
+        own: Prefixes = model.read_prompts(sources)
+        return own
     # Padded on the right, where causal attention needs no mask yet.
     lengths = torch.tensor([len(source) + 1 for source in sources], device=model.device)
     width = int(lengths.max())

@@ -1,7 +1,7 @@
 """Teacher-forced scores of `source target` strings under a language model: exact, nothing is sampled."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -71,8 +71,11 @@ def score_rules(
 
 
 @torch.inference_mode()
-def score_batch(model: PreTrainedModel, pairs: Sequence[EncodedPair]) -> list[PairScores]:
-    """One forward pass over right-padded strings."""
+def score_batch(model: Any, pairs: Sequence[EncodedPair]) -> list[PairScores]:
+    """One forward pass over right-padded strings; of a model that is given a tree, over the targets alone."""
+    if hasattr(model, "target_logits"):
+        logits, targets = model.target_logits(pairs)
+        return read_scores(logits, targets, torch.zeros(len(pairs), dtype=torch.long, device=logits.device))
     # inputs, mask, targets : B x T; logits : B x T x V
     strings = pad([[BOS, *source, *target, EOS] for source, target in pairs], PAD).to(model.device)
     inputs, targets = strings[:, :-1], strings[:, 1:].masked_fill(strings[:, 1:] == PAD, NOT_SCORED)

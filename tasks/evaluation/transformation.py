@@ -12,9 +12,11 @@ from tasks.evaluation.figures import (
     partial_figures,
     string_figures,
 )
+from tasks.evaluation.guided import GuidedReader, reader_for
 from tasks.evaluation.partial_accuracy import score_partial
 from tasks.evaluation.scoring import EncodedPair, PairScores, score_pairs, score_rules
 from tasks.evaluation.sets import RULES, encode_pairs, scored_sets
+from tasks.transformation import GUIDES
 
 if TYPE_CHECKING:
     from tasks.evaluation.evaluation import EvaluationSettings
@@ -30,7 +32,11 @@ def score_task(
     """All figures of all sets. Raises UserError for a word that the model does not know."""
     pairs = scored_sets(task, sets)
     encoded = {name: encode_pairs(tokenizer, rows) for name, rows in pairs.items()}
-    return score_sets(model, tokenizer, task, pairs, encoded, settings)
+    reader = reader_for(model, tokenizer, task, pairs, encoded)
+    figures = score_sets(reader, tokenizer, task, pairs, encoded, settings)
+    if reader is model:
+        return figures
+    return [figure._replace(note=f"{GUIDES[task.guide]}; {figure.note}".rstrip("; ")) for figure in figures]
 
 
 def score_sets(
@@ -56,6 +62,8 @@ def score_sets(
     if "hierarchical" not in scores:
         return figures
     figures += full_ratio_figures(scores["hierarchical"], scores["linear"])
+    if task.partial != "first_word" and isinstance(model, GuidedReader) and task.guide == "target":
+        return figures  # one sampled output cannot be guided by the trees of both rules' targets
     if task.partial == "first_word":
         return figures + first_word_figures(scores["hierarchical"], scores["linear"])
     partial = score_partial(

@@ -121,7 +121,9 @@ class LanguageModelingTask:
             raise UserError(f"no word comes {least} times or more; give more text or a smaller min_count.")
         return word_tokenizer(words, is_open=True)
 
-    def encode_set(self, tokenizer: "PreTrainedTokenizerFast", examples: Sequence[str]) -> "Examples":
+    def encode_set(
+        self, tokenizer: "PreTrainedTokenizerFast", examples: Sequence[str], reads: str = "strings"
+    ) -> "Examples":
         """Sentences in batches of similar length, or one continuous text."""
         from tasks.training.batches import Strings
         from tasks.training.stream import Stream

@@ -8,6 +8,7 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from tasks.evaluation.guided import reader_for
 from tasks.evaluation.scoring import EncodedPair, PairScores, score_batch
 from tasks.evaluation.sets import RULES, encode_pairs, scored_sets
 from tasks.metrics import expected_full_accuracy, full_mean_log_ratio
@@ -31,6 +32,7 @@ class GeneralizationSample:
             raise UserError("the generalization set is empty; leave out --score-during, or give a file with lines.")
         chosen = np.random.default_rng(SEED).permutation(len(examples))[:SIZE]
         pairs = scored_sets(task, {"generalization": [examples[index] for index in sorted(chosen)]})
+        self._task, self._tokenizer, self._texts = task, tokenizer, {rule: pairs[rule] for rule in RULES}
         self._pairs = {rule: encode_pairs(tokenizer, pairs[rule]) for rule in RULES}
         self._first_word = task.partial == "first_word"
 
@@ -41,7 +43,8 @@ class GeneralizationSample:
         where an output has probability 0. Raises UserError where the model gives NaN.
         """
         model.eval()
-        scored = {rule: _share(accelerator, model, pairs) for rule, pairs in self._pairs.items()}
+        reader = reader_for(model, self._tokenizer, self._task, self._texts, self._pairs)
+        scored = {rule: _share(accelerator, reader, pairs) for rule, pairs in self._pairs.items()}
         model.train()
         full = {rule: [pair.log_probability for pair in pairs] for rule, pairs in scored.items()}
         scores: dict[str, Any] = {

@@ -73,25 +73,31 @@ ENTRIES = {
     ),
 }
 TASKS = tuple(ENTRIES)
+GUIDES = {"source": "uses ground-truth parse trees", "target": "uses ground-truth parse trees, target tree given"}
 OPTIONS = {
     "nominative_fix": "german_passivization: whether der Löwe and der Rabe are declined as German has it, not as in "
-    "the published files (default: true)"
+    "the published files (default: true)",
+    "guide": "models that read a tree (guig and its kin): whose gold tree they are given, source or target (default: "
+    "source)",
 }
 
 
 def load_task(name: str, **options: Any) -> "TransformationTask":
-    """The task called `name`; UserError for an option that it has not, or that is neither True nor False."""
+    """The task called `name`; UserError for an option that it has not, or a value that the option cannot have."""
+    guide = options.pop("guide", "source")
+    if guide not in GUIDES:
+        raise unknown_name("guide", str(guide), GUIDES)
     known = ENTRIES[name].options
     for option, value in options.items():
         if option not in known:
-            raise unknown_name(f"option of {name}", option, known or ["none"])
+            raise unknown_name(f"option of {name}", option, [*known, "guide"])
         if not isinstance(value, bool):
             raise UserError(f"the option {option} of {name} is {value!r}; allowed: True, False.")
-    return _load_task(name, **options)
+    return _load_task(name, guide, **options)
 
 
 @functools.cache
-def _load_task(name: str, **options: bool) -> "TransformationTask":
+def _load_task(name: str, guide: str, **options: bool) -> "TransformationTask":
     from tasks.transformation.grammar import load_grammar
     from tasks.transformation.task import TransformationTask
 
@@ -100,4 +106,4 @@ def _load_task(name: str, **options: bool) -> "TransformationTask":
     grammar = load_grammar(GRAMMARS / f"{name}.grammar")
     build = getattr(import_module(f"{__name__}.{module}"), rules)
     chosen = entry.options | options
-    return TransformationTask(name, entry, grammar, build(grammar, **entry.settings, **chosen), chosen)
+    return TransformationTask(name, entry, grammar, build(grammar, **entry.settings, **chosen), chosen, guide)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tasks.evaluation.evaluation import EvaluationSettings
     from tasks.evaluation.figures import Figure
-    from tasks.training.batches import Strings
+    from tasks.training.batches import Examples
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,7 @@ class TransformationTask:
         `gen`, and from `linear` the linear rule's where they differ in form.
     rules: the two rules, on words.
     options: what `load_task` was given, with defaults.
+    guide: whose gold tree models are given that read one, `source` or `target`.
     """
 
     name: str
@@ -46,6 +47,7 @@ class TransformationTask:
     grammar: Grammar
     rules: Rules
     options: Mapping[str, Any] = field(default_factory=dict)
+    guide: str = "source"
 
     family = "transformation"
     scored_splits = ("validation", "test", "generalization")
@@ -167,13 +169,20 @@ class TransformationTask:
         return TaskData({split: sets[split][: sizes.get(split)] for split in SIZES if split in wanted}, description)
 
     def make_tokenizer(self, data: TaskData, reads: str = "strings") -> "PreTrainedTokenizerFast":
-        """The tokenizer of the task's closed vocabulary, the same for all data."""
-        return word_tokenizer(self.words)
+        """The tokenizer of the task's closed vocabulary, the same for all data; with nodes and levels for trees."""
+        from tasks.transformation.guided import guided_tokenizer
 
-    def encode_set(self, tokenizer: "PreTrainedTokenizerFast", examples: Sequence[Example]) -> "Strings":
-        """Strings `source target` in batches of similar length (seed 000, appendix D)."""
+        return word_tokenizer(self.words) if reads == "strings" else guided_tokenizer(self)
+
+    def encode_set(
+        self, tokenizer: "PreTrainedTokenizerFast", examples: Sequence[Example], reads: str = "strings"
+    ) -> "Examples":
+        """Strings `source target` in batches of similar length (seed 000, appendix D), or source, tree and target."""
         from tasks.training.batches import Strings
+        from tasks.transformation.guided import guided_rows
 
+        if reads == "guided":
+            return guided_rows(self, tokenizer, examples, self.guide)
         return Strings(tokenizer, examples)
 
     def check_model(self, model: "PreTrainedModel") -> None:

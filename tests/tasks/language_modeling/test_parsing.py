@@ -1,10 +1,10 @@
 import pytest
 from levelled_model import TOKENIZER, LevelledModel, PlainModel
 
+from tasks.brackets import parse_trees
 from tasks.evaluation.evaluation import EvaluationSettings
 from tasks.language_modeling.levels import encode_words, has_levels, sentence_levels
 from tasks.language_modeling.parsing import score_trees
-from tasks.brackets import parse_trees
 from zoo.errors import UserError
 
 GOLD = """
