@@ -32,7 +32,8 @@ def get_parser(name: str) -> Parser:
 
     def parse_all(sentences: Sequence[str]) -> list[str | None]:
         """Only what has words is given to the parser."""
-        trees = iter(parse([sentence for sentence in sentences if sentence.strip()]))
+        worded = [sentence for sentence in sentences if sentence.strip()]
+        trees = iter(parse(worded) if worded else [])
         return [next(trees) if sentence.strip() else None for sentence in sentences]
 
     return parse_all
@@ -68,8 +69,6 @@ def _stanza(language: str) -> Parser:
         ) from error
 
     def parse(sentences: Sequence[str]) -> list[str | None]:
-        if not sentences:
-            return []
         document = pipeline([sentence.split() for sentence in sentences])
         return [str(sentence.constituency) for sentence in document.sentences]
 
@@ -115,8 +114,6 @@ def _command(text: str) -> Parser:
         raise UserError("the parser command: names no program; write e.g. command:python parse.py.")
 
     def parse(sentences: Sequence[str]) -> list[str | None]:
-        if not sentences:
-            return []
         lines = "".join(f"{sentence}\n" for sentence in sentences)
         try:
             done = subprocess.run(program, input=lines.encode(), capture_output=True, check=False)

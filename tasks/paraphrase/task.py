@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from tasks.evaluation.figures import Figure
     from tasks.training.batches import Examples
 
-TOKENIZER = "tokenizer"  # folder within prepared data
+# Within prepared data: the folder of the tokenizer, and how the rows were chosen, which have been checked then.
+TOKENIZER, PREPARED = "tokenizer", "prepared.json"
 PARSED_AT_ONCE = 5_000
 
 
@@ -169,7 +170,8 @@ class ParaphraseTask:
                     " scripts/prepare_paraphrase.py part the training set."
                 )
             left_out[split] = LeftOut()
-            sets[split] = list(islice(self._read(files[split], left_out[split]), sizes.get(split)))
+            pairs = self._read(files[split], left_out[split], (folder / PREPARED).is_file())
+            sets[split] = list(islice(pairs, sizes.get(split)))
             _report(folder, split, len(sets[split]), sizes.get(split, 0), left_out[split])
         names = [path.name for split in wanted for path in files[split].values()]
         rows = sum(map(len, left_out.values()))
@@ -177,8 +179,10 @@ class ParaphraseTask:
         prepared = folder / TOKENIZER
         return ParaphraseData(sets, description, prepared if prepared.is_dir() else None, left_out=left_out)
 
-    def _read(self, files: Files, left_out: LeftOut) -> Iterator[Pair]:
+    def _read(self, files: Files, left_out: LeftOut, is_prepared: bool) -> Iterator[Pair]:
         rows = read_pairs(files)
+        if is_prepared:
+            return (pair for _, pair in rows)
         if self.parser is None:
             return good_rows(rows, left_out, need_tree=True)
         return self._parsed(rows, left_out, self.parser)
