@@ -2,9 +2,9 @@
 
     python scripts/benchmark.py [--only ROW ...] [--data DIR] [--threads N] [--json FILE]
 
-Rows: models (training speed of every model beside `tf`), 1 to 9, 11 (sampling), scoring, each with its own
-denominator, and memory (of one step of training). What is compared takes turns, round by round, so that a change of
-the machine's speed hits all alike; seconds and ratios are medians over rounds. Training is forward, backward,
+Rows: models (training speed of every model beside `tf`), 1 to 9, 10 (tree edit distance), 11 (sampling), scoring, each
+with its own denominator, and memory (of one step of training). What is compared takes turns, round by round, so that a
+change of the machine's speed hits all alike; seconds and ratios are medians over rounds. Training is forward, backward,
 clipping and Adam on batches of at most 1,024 tokens, at 200,000 parameters. "Layer" is a pre-norm
 `torch.nn.TransformerEncoderLayer`, d=68, 4 heads, feedforward 136, forward and backward on a batch of that shape.
 Leave the machine alone meanwhile: with busy cores, threads wait for each other.
@@ -26,6 +26,7 @@ from tasks.benchmarking.memory import memory_row
 from tasks.benchmarking.on_lstm import on_lstm_row
 from tasks.benchmarking.operators import operator_row
 from tasks.benchmarking.training import encoder_row, models_row, stack_row
+from tasks.benchmarking.trees import distance_row
 from tasks.command_line import exit_status
 from tasks.files import write_text
 
@@ -40,6 +41,7 @@ ROWS: dict[str, Callable[..., list[Row]]] = {
     "7": encoder_row,
     "8": on_lstm_row,
     "9": path_attention_row,
+    "10": distance_row,
     "11": sampling_row,
     "scoring": scoring_row,
     "memory": memory_row,
@@ -56,7 +58,12 @@ def benchmark() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument("--only", nargs="+", metavar="ROW", choices=ROWS, help=f"any of: {', '.join(ROWS)}")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="published files (default: generated sentences)")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="published files, or a folder with a test.jsonl of parsed pairs (default: generated sentences)",
+    )
     parser.add_argument("--rounds", type=int, default=5, help="measured rounds, after one that warms up (default: 5)")
     parser.add_argument("--batches", type=int, default=8, help="batches of a training round (default: 8)")
     parser.add_argument("--threads", type=int, help="threads of torch (default: its own choice)")

@@ -12,6 +12,7 @@ from tasks.metrics.accuracy import (
     sampled_accuracy,
 )
 from tasks.metrics.aggregate import Average, cross_entropy_per_token, macro_average, mean, micro_average
+from tasks.metrics.bleu_score import bleu
 from tasks.metrics.likelihood import (
     NOT_SCORED,
     GreedyScores,
@@ -21,13 +22,17 @@ from tasks.metrics.likelihood import (
     sequence_log_probability,
     token_log_probabilities,
 )
+from tasks.metrics.tree_distance import normalized_tree_edit_distance, tree_edit_distance
+from tasks.metrics.trees import Nodes, tree_nodes
 
 __all__ = [
     "NOT_SCORED",
     "Average",
     "GreedyScores",
+    "Nodes",
     "SequenceScores",
     "align",
+    "bleu",
     "cross_entropy_per_token",
     "exact_match",
     "expected_full_accuracy",
@@ -40,8 +45,11 @@ __all__ = [
     "macro_average",
     "mean",
     "micro_average",
+    "normalized_tree_edit_distance",
     "partial_log_ratio",
     "sampled_accuracy",
     "sequence_log_probability",
     "token_log_probabilities",
+    "tree_edit_distance",
+    "tree_nodes",
 ]

@@ -9,23 +9,27 @@ from typing import Any
 import datasets
 import evaluate
 
-from tasks.metrics import accuracy, aggregate
+from tasks.metrics import accuracy, aggregate, bleu_score, tree_distance
 
 
 class InMemoryMetric(evaluate.Metric):
     """Keeps its input in memory: the library's cache files clash when several runs share a home."""
 
-    inputs: dict[str, str]  # name of an argument of compute() -> type of its items
+    inputs: dict[str, str | list[str]]  # name of an argument of compute() -> type of its items; [type]: lists of it
     explanation: str
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(keep_in_memory=True, **kwargs)
 
     def _info(self) -> evaluate.MetricInfo:
-        features = datasets.Features({name: datasets.Value(kind) for name, kind in self.inputs.items()})
+        features = datasets.Features({name: _feature(kind) for name, kind in self.inputs.items()})
         return evaluate.MetricInfo(
             description=self.__doc__, citation="", inputs_description=self.explanation, features=features
         )
+
+
+def _feature(kind: str | list[str]) -> Any:
+    return datasets.Value(kind) if isinstance(kind, str) else [datasets.Value(kind[0])]
 
 
 class ExpectedFullAccuracy(InMemoryMetric):
@@ -84,3 +88,39 @@ class FirstWordAccuracy(InMemoryMetric):
     def _compute(self, predictions: list[str], references: list[str]) -> dict[str, float | int | None]:
         result = accuracy.first_word_accuracy(predictions, references)
         return {"first_word_accuracy": result.value, "n": result.n}
+
+
+class Bleu(InMemoryMetric):
+    """BLEU of a corpus by sacrebleu, with its signature (seed 002)."""
+
+    inputs = {"predictions": "string", "references": ["string"]}  # noqa: RUF012
+    explanation = "predictions: lines; references: for each prediction a list of one line or more"
+
+    def _compute(self, predictions: list[str], references: list[list[str]]) -> dict[str, Any]:
+        return dict(bleu_score.bleu(predictions, references))
+
+
+class TreeEditDistance(InMemoryMetric):
+    """Mean edit distance of ordered trees, unit costs (seed 002, TED)."""
+
+    inputs = {"predictions": "string", "references": "string"}  # noqa: RUF012
+    explanation = "predictions, references: bracketed trees; compared is exactly what is given, words too"
+
+    def _compute(self, predictions: list[str], references: list[str]) -> dict[str, float | int | None]:
+        pairs = zip(predictions, references, strict=True)
+        result = aggregate.mean([tree_distance.tree_edit_distance(a, b) for a, b in pairs])
+        return {"tree_edit_distance": result.value, "n": result.n}
+
+
+class NormalizedTreeEditDistance(InMemoryMetric):
+    """Mean of the edit distance by the number of nodes of the reference, at `levels` levels (seed 002, N-TED)."""
+
+    inputs = {"predictions": "string", "references": "string"}  # noqa: RUF012
+    explanation = "predictions, references: bracketed trees; levels: of both trees that are compared (default: all)"
+
+    def _compute(
+        self, predictions: list[str], references: list[str], levels: int | None = None
+    ) -> dict[str, float | int | None]:
+        pairs = zip(predictions, references, strict=True)
+        result = aggregate.mean([tree_distance.normalized_tree_edit_distance(a, b, levels) for a, b in pairs])
+        return {"normalized_tree_edit_distance": result.value, "n": result.n}

@@ -3,15 +3,20 @@ import socket
 
 import pytest
 
+from tasks.metrics import bleu
 from tasks.metrics.evaluate_modules import (
+    Bleu,
     CrossEntropyPerToken,
     ExactMatch,
     ExpectedFullAccuracy,
     FirstWordAccuracy,
     FullLogRatio,
+    NormalizedTreeEditDistance,
+    TreeEditDistance,
 )
 
 LINES = {"predictions": ["does it move ?", "it does ."], "references": ["does it stop ?", "it does ."]}
+TREES = {"predictions": ["(S (NP a))", ""], "references": ["(S (VP a))", "(S a)"]}
 CASES = [
     (ExpectedFullAccuracy, {"predictions": [math.log(0.5), -2000.0]}, {"full_accuracy": 0.25, "n": 2}),
     (
@@ -26,6 +31,9 @@ CASES = [
     ),
     (ExactMatch, LINES, {"exact_match": 0.5, "n": 2}),
     (FirstWordAccuracy, LINES, {"first_word_accuracy": 1.0, "n": 2}),
+    (TreeEditDistance, TREES, {"tree_edit_distance": 1.5, "n": 2}),
+    (NormalizedTreeEditDistance, TREES, {"normalized_tree_edit_distance": 2 / 3, "n": 2}),
+    (NormalizedTreeEditDistance, {**TREES, "levels": 1}, {"normalized_tree_edit_distance": 0.5, "n": 2}),
 ]
 
 
@@ -43,3 +51,12 @@ def test_a_metric_computes_in_memory_and_offline(metric, inputs, expected, monke
 def test_no_items_give_n_0_and_no_value():
     assert ExpectedFullAccuracy().compute(predictions=[]) == {"full_accuracy": None, "n": 0}
     assert ExactMatch().compute(predictions=[], references=[]) == {"exact_match": None, "n": 0}
+
+
+def test_h13_bleu_is_computed_offline(monkeypatch, tmp_path):
+    monkeypatch.setattr(socket.socket, "connect", None)
+    result = Bleu(cache_dir=str(tmp_path)).compute(
+        predictions=LINES["predictions"], references=[[line] for line in LINES["references"]]
+    )
+    assert result == bleu(LINES["predictions"], LINES["references"])
+    assert 0 < result["score"] < 100
