@@ -24,9 +24,15 @@ PRIOR_FIGURES = {"1": 12, "2": 6, "3": 0, "4": 10, "5": 8, "6": 12, "7": 4}
 
 
 @pytest.fixture(scope="module")
-def records():
+def all_records():
     with FILE.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def records(all_records):
+    """Those of seed 000."""
+    return [record for record in all_records if record["task"] != "paraphrase"]
 
 
 def test_all_figures_of_the_seven_tables_are_there(records):
@@ -94,6 +100,19 @@ def test_every_figure_stands_in_its_row_of_the_paper(records, shared):
             deviation = cells[cells.index(record["value"]) + 1]
             deviations = [cells[i + 1] for i, cell in enumerate(cells) if cell == record["value"]]
             assert any(float(d.lstrip("±")) == float(record["standard_deviation"]) for d in deviations), deviation
+
+
+def test_what_seed_002_says_has_no_invented_figures(all_records, shared):
+    text = (shared / "seeds" / "002_guig.txt").read_text(encoding="utf-8").replace(",", "")
+    rows = [record for record in all_records if record["task"] == "paraphrase"]
+    assert len(rows) == 26
+    for row in rows:
+        if row["model"]:
+            assert not row["value"]
+            assert row["notes"].startswith("in words: ")
+        else:
+            assert f"{row['value']}" in text.replace("$", " ").split()
+    assert not [key for key in read_paper(FILE) if key[0] == "paraphrase"]
 
 
 def test_a_missing_file_is_one_clear_error(tmp_path):
