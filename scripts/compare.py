@@ -27,6 +27,7 @@ from tasks.comparison.tables import (
 )
 from tasks.evaluation.rows import write_csv_rows
 from tasks.files import write_text
+from tasks.publishing.download import local_runs
 from zoo.errors import UserError
 
 PAPER = Path(__file__).resolve().parents[1] / "results" / "paper.csv"
@@ -41,7 +42,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
-    parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="run folder, results.json or CSV of rows")
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="run folder, results.json, CSV of rows, or USER/NAME of the Hub"
+    )
     parser.add_argument("--paper", action="store_true", help="put the paper's figures beside ours")
     parser.add_argument(
         "--output", type=Path, default=Path("comparison"), metavar="DIR", help="folder (default: %(default)s)"
@@ -53,8 +56,9 @@ def parse_arguments() -> argparse.Namespace:
 def compare(arguments: argparse.Namespace) -> None:
     if arguments.rows is not None and not arguments.rows.parent.is_dir():
         raise UserError(f"--rows is {arguments.rows}, but {arguments.rows.parent} is no folder; make it first.")
-    curves = collect_curves(find_sources(arguments.paths))
-    rows, notices = collect_rows(arguments.paths, required=not curves)
+    paths = local_runs(arguments.paths)
+    curves = collect_curves(find_sources(paths))
+    rows, notices = collect_rows(paths, required=not curves)
     for notice in notices:
         print(f"note: {notice}", file=sys.stderr)
     paper = read_paper(PAPER) if arguments.paper else None

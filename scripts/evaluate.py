@@ -23,6 +23,7 @@ from tasks.evaluation.rows import write_csv_rows, write_json_rows
 from tasks.evaluation.run_folder import read_runs
 from tasks.evaluation.sets import SPLITS
 from tasks.processes import leave_group
+from tasks.publishing.download import local_runs
 from zoo.errors import UserError, unknown_name
 
 # Option, least, most.
@@ -42,7 +43,10 @@ def parse_arguments() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
     )
     parser.add_argument(
-        "runs", nargs="+", metavar="RUN", type=Path, help="run folder that train.py finished, or a folder of such"
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help="run folder that train.py finished, a folder of such, or a repository USER/NAME of the Hub",
     )
     parser.add_argument("--data", metavar="DIR", help="other data than the training's, as for train.py")
     parser.add_argument(
@@ -111,7 +115,7 @@ def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
 
 def evaluate(arguments: argparse.Namespace) -> None:
     settings = settings_of(arguments)
-    runs, left_out = read_runs(arguments.runs)  # all are checked before the first is scored
+    runs, left_out = read_runs(local_runs(arguments.runs))  # all are checked before the first is scored
     state = process_state()
     if state.is_main_process:
         for reason in left_out:

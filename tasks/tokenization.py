@@ -1,9 +1,11 @@
 """Word-level tokenizers for closed vocabularies: <pad> 0, <bos> 1, <eos> 2, <unk> 3, then the words."""
 
 import difflib
+import json
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zoo.errors import UserError
@@ -56,6 +58,14 @@ def word_tokenizer(words: Iterable[str], *, is_open: bool = False) -> "PreTraine
         model_input_names=["input_ids", "attention_mask"],
         clean_up_tokenization_spaces=False,  # else decoding joins "swim ." to "swim."
     )
+
+
+def save_tokenizer(tokenizer: "PreTrainedTokenizerBase", folder: Path) -> None:
+    """Saves a tokenizer under a class name that all versions of transformers know (5.24 writes a new one)."""
+    tokenizer.save_pretrained(folder)
+    path = folder / "tokenizer_config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(config | {"tokenizer_class": "PreTrainedTokenizerFast"}, indent=2), encoding="utf-8")
 
 
 def encode(tokenizer: "PreTrainedTokenizerBase", line: str) -> list[int]:

@@ -23,12 +23,18 @@ class FinishedRun:
 
     @property
     def checkpoint(self) -> Path:
-        return self.folder / "best"
+        """best/ of a run, or the folder itself if it is one that push_to_hub.py made."""
+        return checkpoint_of(self.folder)
 
     @property
     def settings(self) -> str:
         """What differs from the default configuration and protocol, as text; empty if nothing does."""
         return settings_of(self.arguments)
+
+
+def checkpoint_of(folder: Path) -> Path:
+    """Where the best checkpoint of a run lies."""
+    return folder if (folder / "config.json").is_file() else folder / "best"
 
 
 def settings_of(arguments: dict[str, Any]) -> str:
@@ -70,11 +76,11 @@ def read_run(folder: Path) -> FinishedRun:
             f"{folder} is not finished: it has no finished.json. End its training first: "
             "the same train.py call with --resume."
         )
-    if not (folder / "best" / "progress.json").is_file():
+    if not (checkpoint_of(folder) / "progress.json").is_file():
         raise UserError(f"{folder} has no best checkpoint: no validation cross-entropy was finite. Train it again.")
     arguments, progress, finished = (
-        read_object(folder / name, "Train this run again.")
-        for name in ("arguments.json", "best/progress.json", "finished.json")
+        read_object(path, "Train this run again.")
+        for path in (folder / "arguments.json", checkpoint_of(folder) / "progress.json", folder / "finished.json")
     )
     return FinishedRun(folder, arguments, progress, finished)
 

@@ -27,6 +27,7 @@ from tasks.paraphrase.parsers import add_parses, get_parser
 from tasks.paraphrase.pieces import PIECES, piece_tokenizer
 from tasks.paraphrase.task import PREPARED, TOKENIZER
 from tasks.paraphrase.vocabulary import add_syntax
+from tasks.tokenization import save_tokenizer
 from zoo.errors import UserError
 
 WORK = ".work"  # folder of the parts that are done
@@ -229,7 +230,7 @@ def _write(
 def _save(tokenizer: Any, folder: Path) -> None:
     """The folder is there whole or not at all."""
     temporary = folder.parent / WORK / TOKENIZER
-    tokenizer.save_pretrained(temporary)
+    save_tokenizer(tokenizer, temporary)
     if folder.exists():
         shutil.rmtree(folder)
     os.replace(temporary, folder)

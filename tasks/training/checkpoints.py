@@ -28,6 +28,7 @@ from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from tasks.files import read_object, write_json, write_text
+from tasks.tokenization import save_tokenizer
 from tasks.training.arguments import flag
 from tasks.training.carried_state import CarriedState
 from tasks.training.schedule import Plateau
@@ -192,7 +193,7 @@ class RunFolder:
         for folder in (temporary, old):
             shutil.rmtree(folder, ignore_errors=True)
         model.save_pretrained(temporary)
-        tokenizer.save_pretrained(temporary)
+        save_tokenizer(tokenizer, temporary)
         keys = ("checkpoint", "step", "examples", "epoch", "validation_cross_entropy")
         write_json(temporary / "progress.json", {key: record[key] for key in keys})
         if (self.path / name).exists():  # a folder cannot be renamed onto another
