@@ -27,7 +27,13 @@ from tasks.publishing.download import local_runs
 from zoo.errors import UserError, unknown_name
 
 # Option, least, most.
-RANGES = (("limit", 1, 2**31), ("samples", 1, 100_000), ("batch_tokens", 1, 2**31), ("seed", 0, 2**32 - 1))
+RANGES = (
+    ("limit", 1, 2**31),
+    ("samples", 1, 100_000),
+    ("batch_tokens", 1, 2**31),
+    ("seed", 0, 2**32 - 1),
+    ("beams", 1, 1000),
+)
 
 
 def main() -> int:
@@ -80,6 +86,21 @@ def parse_arguments() -> argparse.Namespace:
         help="count punctuation as words of a tree (default: it is left out before constituents are compared)",
     )
     parser.add_argument(
+        "--given",
+        nargs="+",
+        default=list(defaults.given),
+        metavar="CONDITION",
+        help="paraphrases: what guides them, any of target (the target's parse), template, expanded, exemplar "
+        "(default: target)",
+    )
+    parser.add_argument(
+        "--parser",
+        help="paraphrases: what parses the outputs: stanza, benepar, grammar, or command:PROGRAM (default: grammar for "
+        "generated data)",
+    )
+    parser.add_argument("--beams", type=int, default=defaults.beams, help="paraphrases: beams (default: greedy)")
+    parser.add_argument("--expander", metavar="RUN", help="paraphrases: the run that expands, for --given expanded")
+    parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write the rows of all RUNs here (.json or .csv) instead"
     )
     return parser.parse_args()
@@ -110,6 +131,10 @@ def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
         arguments.batch_tokens,
         arguments.trees,
         arguments.keep_punctuation,
+        tuple(arguments.given),
+        arguments.parser,
+        arguments.beams,
+        arguments.expander,
     )
 
 

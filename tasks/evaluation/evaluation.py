@@ -2,6 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from transformers import PreTrainedModel
@@ -31,6 +32,11 @@ class EvaluationSettings:
     batch_tokens: int = 8192
     trees: str | None = None  # file or folder of gold trees; None: those of the task's grammars, if its text is theirs
     keep_punctuation: bool = False  # whether punctuation counts as words of a tree
+    given: tuple[str, ...] = ("target",)  # whose parses guide paraphrases (tasks.paraphrase.guidance)
+    parser: str | None = None  # of generated paraphrases; None: that of the grammars, for their sentences
+    beams: int = 1
+    expander: str | None = None  # run that expands templates, where `given` has `expanded`
+    run_folder: Path | None = None  # where generated texts are written
 
 
 def evaluate_run(run: FinishedRun, settings: EvaluationSettings) -> list[Row]:
@@ -51,6 +57,7 @@ def evaluate_run(run: FinishedRun, settings: EvaluationSettings) -> list[Row]:
         where = {"data_dir": arguments["data_dir"], "seed": arguments["data_seed"]}
         return task.load_data(**where, sizes=sizes, splits=["train"]).sets["train"]
 
+    settings = dataclasses.replace(settings, run_folder=run.folder)
     figures = task.figures(model, tokenizer, data, training_set, settings)
     return make_rows(run, task, model, data.description, figures)
 

@@ -64,3 +64,12 @@ def map_groups(
         return [result for _, group in groups for result in compute(list(group))]
 
     return map_batches(over_batch, lengths, batch_tokens, description)
+
+
+def map_shares(compute: Callable[[list[int]], Sequence[Result]], count: int) -> list[Result]:
+    """Results of items 0 to count - 1 in their order, on every process; each process computes its share in one call."""
+    state = process_state()
+    with state.split_between_processes(list(range(count))) as mine:
+        results = list(zip(mine, compute(mine), strict=True)) if mine else []
+    gathered = dict(gather_object(results))
+    return [gathered[item] for item in range(count)]

@@ -23,7 +23,7 @@ from tasks.metrics.likelihood import (
     token_log_probabilities,
 )
 from tasks.metrics.tree_distance import normalized_tree_edit_distance, tree_edit_distance
-from tasks.metrics.trees import Nodes, tree_nodes
+from tasks.metrics.trees import Nodes, brackets, tree_nodes
 
 __all__ = [
     "NOT_SCORED",
@@ -33,6 +33,7 @@ __all__ = [
     "SequenceScores",
     "align",
     "bleu",
+    "brackets",
     "cross_entropy_per_token",
     "exact_match",
     "expected_full_accuracy",

@@ -42,6 +42,16 @@ def tree_nodes(tree: AnyTree) -> Nodes:
     return _read(tree) if isinstance(tree, str) else _walk(tree)
 
 
+def brackets(nodes: Nodes) -> str:
+    """The tree in one line, such as (NP (DT) (NN)): each node has its brackets."""
+    parts = []
+    before = 0
+    for label, level in zip(nodes.labels, nodes.levels, strict=True):
+        parts.append(f"{')' * (before - level + 1)} ({label}")
+        before = level
+    return "".join(parts).lstrip() + ")" * before
+
+
 def _read(text: str) -> Nodes:
     labels: list[Hashable] = []
     levels: list[int] = []

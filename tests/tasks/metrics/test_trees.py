@@ -3,7 +3,7 @@
 import pytest
 from nltk.tree import Tree
 
-from tasks.metrics import Nodes, tree_nodes
+from tasks.metrics import Nodes, brackets, tree_nodes
 from zoo.errors import UserError
 
 SAME = [
@@ -40,6 +40,11 @@ def test_the_german_tag_of_brackets_opens_no_node():
 def test_what_is_no_tree_is_refused(text):
     with pytest.raises(UserError, match=r"is no tree: .* Wanted are brackets"):
         tree_nodes(text)
+
+
+@pytest.mark.parametrize("text", ["(A)", "(A (B))", "(A (B) (C))", "(A (B (C (D))) (E (F) (G)) (H))", ""])
+def test_brackets_are_written_as_they_are_read(text):
+    assert brackets(tree_nodes(text)) == text
 
 
 def test_cutting_keeps_the_first_levels():
