@@ -99,7 +99,7 @@ class GuigForConditionalGeneration(GuidedText, GuigPreTrainedModel, GenerationMi
             config.dropout,
         )
         self.post_init()
-        self.generation_config.max_length = config.longest_target + 2  # with bos and eos
+        self.generation_config.max_new_tokens = config.longest_target + 1  # with eos
 
     def forward(
         self,

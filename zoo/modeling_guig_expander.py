@@ -97,7 +97,7 @@ class GuigSyntaxExpander(GuigExpanderPreTrainedModel, GenerationMixin):
             config.dropout,
         )
         self.post_init()
-        self.generation_config.max_length = config.longest_target + 2  # with bos and eos
+        self.generation_config.max_new_tokens = config.longest_target + 1  # with eos
 
     def get_encoder(self, modality: str | None = None) -> nn.Module:
         """One module that takes both parses."""

@@ -69,7 +69,7 @@ class TransformerConcatForConditionalGeneration(GuidedText, TransformerConcatPre
             config.dropout,
         )
         self.post_init()
-        self.generation_config.max_length = config.longest_target + 2  # with bos and eos
+        self.generation_config.max_new_tokens = config.longest_target + 1  # with eos
 
     def forward(
         self,

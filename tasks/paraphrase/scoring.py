@@ -108,7 +108,7 @@ class _Scorer:
         scored = score_all(found, self._references, asked)
         targets = [pair.target for pair in self._pairs]
         self._report.figures += text_figures(self._group, ending, outputs, targets, note)
-        note = f"{note}; parser {self._parser}"
+        note = f"{note}; parser {parser_label(self._parser)}"
         self._report.figures += syntax_figures(self._group, ending, [score for _, score in scored], note)
         if finished:
             share = sum(finished) / len(finished)
@@ -120,6 +120,12 @@ class _Scorer:
             line = {"set": self._group, "given": ending.removeprefix("_") or "target", "source": pair.source}
             line |= {"target": pair.target, "parse_given": brackets(given), "output": output}
             self._report.lines.append(line | {"output_parse": None if tree is None else brackets(tree)})
+
+
+def parser_label(parser: str) -> str:
+    """Its name, without the folders of a command, which say something of one machine only."""
+    kind, colon, setting = parser.partition(":")
+    return f"{kind}{colon}{' '.join(Path(word).name for word in setting.split())}"
 
 
 def _default_parser(data: "TaskData") -> str:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from tests.scripts.tiny_runs import ROOT
 
 SIZES = {
@@ -74,10 +75,48 @@ def test_an_expander_is_scored_by_its_parses(runs):
 
 @pytest.mark.slow
 def test_the_parser_of_real_text_must_be_named(runs, tmp_path):
-    line = {"source": "it rains .", "target": "rain falls .", "source_parse": "(S (NP (PRP it)) (VP (VBZ rains)) (. .))",
-            "target_parse": "(S (NP (NN rain)) (VP (VBZ falls)) (. .))"}  # fmt: skip
+    line = {"source": "it rains .", "source_parse": "(S (NP (PRP it)) (VP (VBZ rains)) (. .))"}
+    line |= {"target": "rain falls .", "target_parse": "(S (NP (NN rain)) (VP (VBZ falls)) (. .))"}
     (tmp_path / "test.jsonl").write_text(json.dumps(line) + "\n")
     command = [sys.executable, ROOT / "scripts" / "evaluate.py", runs / "guig", "--sets", "test", "--data", tmp_path]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert done.returncode == 2
     assert "name the parser" in done.stderr or "vocabulary" in done.stderr
+
+
+def paraphrase(*arguments):
+    command = [sys.executable, ROOT / "scripts" / "paraphrase.py", *map(str, arguments)]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True)
+
+
+@pytest.mark.slow
+def test_g12_each_guide_gives_a_paraphrase_that_is_labelled_with_it(runs):
+    sentence, other = "my newt doesn't sleep .", "the zebra does eat ."
+    guides = ["--parse", "(S (NP (PRP$) (NN)) (VP (VB)) (.))", "--template", "(S (NP) (VP))", "--exemplar", other]
+    expander = ["--expander", runs / "guig-expander"]
+    done = paraphrase(runs / "guig", "--sentence", sentence, *guides, *expander, "--parser", "grammar", "--beams", 2)
+    assert done.returncode == 0, done.stderr
+    first, *lines = done.stdout.splitlines()
+    assert first == sentence
+    labels = [line.strip() for line in lines if line.startswith("    guided by")]
+    assert [label.split()[3] for label in labels] == ["parse", "template", "exemplar"]
+    assert repr(other) in labels[2]
+    assert sum(line.startswith("    expanded to (") for line in lines) == 1
+    assert sum(line.startswith("    its tree") for line in lines) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--parse", "(S (NP))"], "there is no sentence"),
+        (["--sentence", "the zebra does eat ."], "nothing guides"),
+        (["--sentence", "the zebra does eat .", "--exemplar", "the newt does eat ."], "a parser is needed"),
+        (["--sentence", "the zebra does eat .", "--parse", "(S (NP)"], "brackets are not closed"),
+        (["--sentence", "the zebra does eat .", "--exemplar", "eat", "--parser", "grammar"], "cannot be parsed"),
+    ],
+)
+def test_what_cannot_be_paraphrased_is_one_line(runs, arguments, message):
+    done = paraphrase(runs / "guig", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr.splitlines()[-1]
