@@ -15,11 +15,12 @@ from tasks.command_line import exit_status
 from tasks.comparison.collect import collect_rows, find_sources
 from tasks.comparison.curves import collect_curves, draw_curves
 from tasks.comparison.figure import draw_figures, save_figure
-from tasks.comparison.paper import read_paper
+from tasks.comparison.paper import read_paper, read_prior
 from tasks.comparison.summary import summarize
 from tasks.comparison.tables import (
     legend_of,
     make_tables,
+    prior_tables,
     to_csv,
     to_latex,
     to_markdown,
@@ -63,14 +64,14 @@ def compare(arguments: argparse.Namespace) -> None:
         print(f"note: {notice}", file=sys.stderr)
     paper = read_paper(PAPER) if arguments.paper else None
     summary = summarize(rows)
-    tables = make_tables(summary, paper)
+    tables = make_tables(summary, paper) + (prior_tables(summary, read_prior(PAPER)) if arguments.paper else [])
     legend = legend_of(summary, paper)
     contents = {}
     if rows:
         contents = {
             "comparison.csv": to_csv(summary, paper),
             "comparison.md": to_markdown(tables, legend),
-            "comparison.tex": to_latex(tables, legend),
+            "comparison.tex": to_latex(tables),
         }
     figures = draw_figures(summary, paper)
     if curves:

@@ -7,9 +7,9 @@ import zoo
 from scripts import scale
 from scripts.compare import PAPER
 from tasks.comparison.collect import collect_rows
-from tasks.comparison.paper import read_paper
+from tasks.comparison.paper import read_paper, read_prior
 from tasks.comparison.summary import summarize
-from tasks.comparison.tables import legend_of, make_tables, to_markdown
+from tasks.comparison.tables import legend_of, make_tables, prior_tables, to_markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -84,7 +84,8 @@ def test_model_table() -> None:
 
 def results_table() -> str:
     summary, paper = summarize(collect_rows(MEASURED)[0]), read_paper(PAPER)
-    return to_markdown(make_tables(summary, paper), legend_of(summary, paper)).strip()
+    tables = make_tables(summary, paper) + prior_tables(summary, read_prior(PAPER))
+    return to_markdown(tables, legend_of(summary, paper)).strip()
 
 
 def test_results_table() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tasks import load_task
+from tasks.comparison.paper import PriorWork
 from tasks.comparison.summary import Condition, Figures, Statistic, Summary, Variant
 
 PaperFigures = dict[tuple[str, str], Figures]
@@ -25,6 +26,7 @@ class Table:
 
     title: str
     headings: list[str]
+    legend: str = ""
     rows: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -32,6 +34,21 @@ class Table:
 def make_tables(summary: Summary, paper: PaperFigures | None) -> list[Table]:
     """One table per task, budget and data; with `paper`, its line stands under each model that it has."""
     return [_table(condition, variants, paper) for condition, variants in summary.items()]
+
+
+def prior_tables(summary: Summary, prior: Mapping[str, Sequence[PriorWork]]) -> list[Table]:
+    """What the paper cites of other papers on the tasks of the summary, one table per task."""
+    tables = []
+    for name in dict.fromkeys(condition.task for condition in summary):
+        works, task = prior.get(name, ()), load_task(name)
+        keys = [key for key in task.columns if any(key in work.figures for work in works)]
+        title = f"{task.label[0].upper()}{task.label[1:]}, prior work as the paper cites it"
+        table = Table(title, ["model", *(task.columns[key] for key in keys), "source", "of which it is said"])
+        for work in works:
+            cells = [f"{work.figures[key]:.2f}" if key in work.figures else MISSING for key in keys]
+            table.rows.append([work.label, *cells, work.source, work.notes])
+        tables += [table] if works else []
+    return tables
 
 
 def legend_of(summary: Summary, paper: PaperFigures | None) -> str:
@@ -54,8 +71,10 @@ def title_of(condition: Condition) -> str:
 
 
 def _table(condition: Condition, variants: dict[Variant, Figures], paper: PaperFigures | None) -> Table:
-    columns = load_task(condition.task).columns
-    table = Table(f"{title_of(condition)}; data: {condition.data}", ["model", "n", *columns.values()])
+    task = load_task(condition.task)
+    columns = task.columns
+    legend = " ".join([task.legend, *([PAPER_LEGEND] if paper else [])])
+    table = Table(f"{title_of(condition)}; data: {condition.data}", ["model", "n", *columns.values()], legend)
     for variant, figures in variants.items():
         runs = max(statistic.runs for statistic in figures.values())
         cells = [format_statistic(figures.get(key), runs) for key in columns]
@@ -101,13 +120,13 @@ def _intervals(variant: Variant, figures: Figures, columns: Mapping[tuple[str, s
 
 
 def format_statistic(statistic: Statistic | None, runs: int) -> str:
-    """`0.318 ± 0.19`; a single value says (n=1), and so does a mean over fewer than all `runs`."""
+    """`0.318 ± 0.19`, or `0.318` of a single run; a mean over fewer than all `runs` says how many it has."""
     if statistic is None or statistic.mean is None:
         return MISSING
     text = f"{statistic.mean:.3f}"
     if statistic.standard_deviation is not None:
         text += f" ± {statistic.standard_deviation:.2f}"
-    return text if statistic.n == runs and statistic.n > 1 else f"{text} (n={statistic.n})"
+    return text if statistic.n == runs else f"{text} (n={statistic.n})"
 
 
 def seeds_text(summary: Summary) -> str:
@@ -150,12 +169,12 @@ def to_markdown(tables: list[Table], legend: str) -> str:
     return "\n\n".join([*blocks, legend]) + "\n"
 
 
-def to_latex(tables: list[Table], legend: str) -> str:
+def to_latex(tables: list[Table]) -> str:
     """Tables for \\input; they need the package booktabs."""
     blocks = ["% Needs \\usepackage{booktabs}."]
     for table in tables:
         lines = [" & ".join(_latex(cell) for cell in row) + " \\\\" for row in (table.headings, *table.rows)]
-        caption = " ".join([*(f"{part.rstrip('.')}." for part in [table.title, *table.notes]), legend])
+        caption = " ".join([*(f"{part.rstrip('.')}." for part in [table.title, *table.notes]), table.legend]).rstrip()
         blocks.append(
             "\n".join(
                 [

@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from tasks import list_tasks
-from tasks.comparison.paper import read_paper
+from tasks.comparison.paper import read_paper, read_prior
+from tasks.comparison.summary import summarize
+from tasks.comparison.tables import prior_tables
+from tests.tasks.comparison.example_rows import make_row
 from zoo import get_entry, list_models
 from zoo.errors import UserError
 
@@ -118,3 +121,16 @@ def test_what_seed_002_says_has_no_invented_figures(all_records, shared):
 def test_a_missing_file_is_one_clear_error(tmp_path):
     with pytest.raises(UserError, match="cannot read the paper's figures"):
         read_paper(tmp_path / "paper.csv")
+
+
+def test_prior_work_is_a_table_of_its_own_with_what_is_said_of_it():
+    prior = read_prior(FILE)
+    on_lstm = next(work for work in prior["question_formation"] if work.label == "ON-LSTM")
+    assert on_lstm.figures == {("full_accuracy", "test"): 0.93, ("partial_accuracy", "hierarchical"): 0.05}
+    assert on_lstm.notes == "accuracy of greedy outputs; an encoder-decoder"
+    summary = summarize([make_row(task="question_formation")])
+    (table,) = prior_tables(summary, prior)
+    line = next(row for row in table.rows if row[0] == "ON-LSTM")
+    assert table.headings[:3] == ["model", "FA test", "PA hier."]
+    assert line == ["ON-LSTM", "0.93", "0.05", "McCoy et al. 2020 (reference 19)", on_lstm.notes]
+    assert prior_tables(summarize([make_row(task="paraphrase")]), prior) == []
