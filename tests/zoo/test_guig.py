@@ -8,6 +8,7 @@ from torch.nn.functional import pad as pad_tensor
 
 import zoo
 from tests.zoo.guig_fixtures import our_name, read_fixture
+from tests.zoo.guig_inputs import LEVELS, TINY, inputs_for, without_target
 from zoo.configuration_guig import GuigConfig
 from zoo.configuration_guig_expander import GuigExpanderConfig
 from zoo.guig_layers import MultiEncoderAttention
@@ -18,9 +19,6 @@ from zoo.tree_paths import tree_paths
 
 MODELS = zoo.list_models("guig") + zoo.list_models("guig-expander")
 GUIDED = zoo.list_models("guig")
-TINY = {"hidden_size": 8, "inner_size": 12, "key_size": 4, "value_size": 4, "dropout": 0.0}
-# Levels of "S NP PRP VP VBD NP DT NN" and of two smaller trees, wrapped and padded.
-LEVELS = [[1, 4, 5, 6, 5, 6, 6, 7, 7, 2], [1, 4, 5, 6, 2, 0, 0, 0, 0, 0], [1, 4, 2, 0, 0, 0, 0, 0, 0, 0]]
 
 
 def layers_of(stored, prefix, ours, grouped=True):
@@ -171,25 +169,6 @@ def test_paths_are_those_of_figure_3():
     assert [path.nonzero()[:, 0].tolist() for path in paths] == [[1, 2, 3], [1, 4, 5], [1, 4, 6, 7], [1, 4, 6, 8]]
 
 
-def inputs_for(name, batch=3, seed=1, source=6, target=5):
-    """Arguments of a model's forward, by what it reads."""
-    random = torch.Generator().manual_seed(seed)
-    levels = torch.tensor(LEVELS)[:batch]
-    nodes = torch.where(levels > 3, torch.randint(4, 12, levels.shape, generator=random), levels)
-    words = torch.randint(4, 20, (batch, source), generator=random)
-    ends = torch.ones(batch, 1, dtype=torch.long)
-    if zoo.get_entry(name).reads == "guided":
-        return {
-            "input_ids": torch.cat([ends, words, 2 * ends], 1), "node_ids": nodes, "level_ids": levels,
-            "decoder_input_ids": torch.cat([ends, torch.randint(4, 20, (batch, target), generator=random)], 1),
-        }  # fmt: skip
-    pairs = (nodes * 12 + levels)[:, :6]
-    return {
-        "node_ids": nodes, "level_ids": levels, "template_node_ids": nodes[:, :4], "template_level_ids": levels[:, :4],
-        "decoder_input_ids": pairs,
-    }  # fmt: skip
-
-
 def tiny(name, **settings):
     return zoo.create_model(name, word_types=16, seed=3, node_vocab_size=12, **TINY, **settings).eval()
 
@@ -222,10 +201,6 @@ def test_g05_sources_may_be_padded_on_either_side(name):
     model, inputs = tiny(name), inputs_for(name)
     left = {key: pad_tensor(inputs[key], (3, 0)) for key in ("input_ids", "node_ids", "level_ids")}
     torch.testing.assert_close(model(**inputs | left).logits, model(**inputs).logits, rtol=1e-5, atol=1e-5)
-
-
-def without_target(inputs):
-    return {key: value for key, value in inputs.items() if key != "decoder_input_ids"}
 
 
 @pytest.mark.parametrize("beams", [1, 3])

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
 import zoo
-from tasks.tokenization import word_tokenizer
-from tests.zoo.tiny_models import MODELS, WORDS, every_model, greedy, sentences, some_models, tiny
+from tasks.tokenization import save_tokenizer, word_tokenizer
+from tests.zoo.guig_inputs import TINY, inputs_for, without_target
+from tests.zoo.tiny_models import MODELS, WORDS, every_model, sentences, some_models, tiny
 
 
 @every_model
@@ -31,49 +33,83 @@ def test_h01_h02_h03_round_trip_is_exact(name: str, tied: bool, tmp_path: Path) 
         assert loaded(ids).logits.equal(model(ids).logits)
 
 
-@pytest.mark.slow
-def test_h01_h03_h05_fresh_process_without_this_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All models in one process that cannot import zoo, from the code that travels with each checkpoint."""
-    monkeypatch.setenv("SYNTAX_ZOO_NATIVE", "0")  # C files do not travel
-    ids = sentences(2, 7)
-    for name in MODELS:
-        model = tiny(name)
-        model.save_pretrained(tmp_path / name)
-        torch.save((model(ids).logits, greedy(model, input_ids=ids)), tmp_path / name / "expected.pt")
-    torch.save(ids, tmp_path / "ids.pt")
-    program = """
-import sys, torch
+PROGRAM = """
+import sys, torch, transformers
 from pathlib import Path
 from importlib.util import find_spec
-from transformers import AutoModelForCausalLM
 # An editable installation leaves a folder with registry.yaml alone, which is no package.
 assert getattr(find_spec("zoo"), "origin", None) is None, "zoo must not be importable"
 here = Path(sys.argv[1])
-ids = torch.load(here / "ids.pt")
 for name in sys.argv[2:]:
-    model = AutoModelForCausalLM.from_pretrained(here / name, trust_remote_code=True)
-    logits, text = torch.load(here / name / "expected.pt")
-    assert model(ids).logits.equal(logits), name
+    stored = torch.load(here / name / "expected.pt")
+    auto = getattr(transformers, stored["auto"])
+    tokenizer = transformers.AutoTokenizer.from_pretrained(here / name, trust_remote_code=True)
+    assert tokenizer("w01 w02").input_ids == stored["ids"], name
     for _ in range(2):
-        again = AutoModelForCausalLM.from_pretrained(here / name, trust_remote_code=True)
-        assert again(ids).logits.equal(logits), name
-    assert model.generate(ids, do_sample=False, max_new_tokens=8, eos_token_id=None).equal(text), name
+        model = auto.from_pretrained(here / name, trust_remote_code=True)
+        assert model(**stored["inputs"]).logits.equal(stored["logits"]), name
+    for beams, text in stored["texts"].items():
+        found = model.generate(**stored["prompt"], do_sample=False, max_new_tokens=6, num_beams=beams)
+        assert found.equal(text), (name, beams)
 print("loaded", len(sys.argv) - 2)
 """
+
+
+@pytest.mark.slow
+def test_h01_h03_h05_h07_every_entry_in_a_fresh_process_without_this_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All models in one process that cannot import zoo, from the code that travels with each checkpoint."""
+    monkeypatch.setenv("SYNTAX_ZOO_NATIVE", "0")  # C files do not travel
+    words = word_tokenizer([f"w{number:02}" for number in range(WORDS)])
+    names = zoo.list_models()
+    for name in names:
+        if name in MODELS:
+            model, inputs = tiny(name), {"input_ids": sentences(2, 7)}
+            prompt = inputs
+        else:
+            model = zoo.create_model(name, word_types=WORDS, seed=3, node_vocab_size=12, **TINY).eval()
+            inputs = inputs_for(name, words=WORDS)
+            prompt = without_target(inputs)
+        model.save_pretrained(tmp_path / name)
+        save_tokenizer(words, tmp_path / name)
+        texts = {
+            beams: model.generate(**prompt, do_sample=False, max_new_tokens=6, num_beams=beams) for beams in (1, 4)
+        }
+        stored = {"inputs": inputs, "prompt": prompt, "logits": model(**inputs).logits, "texts": texts}
+        stored |= {"ids": words("w01 w02").input_ids}
+        stored |= {"auto": "AutoModelForCausalLM" if name in MODELS else "AutoModelForSeq2SeqLM"}
+        torch.save(stored, tmp_path / name / "expected.pt")
     environment = {"HF_HOME": str(tmp_path / "home"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PATH": "/usr/bin"}
     script = tmp_path / "load.py"
     # An editable installation would put the checkout on the path.
     hide = f"import sys; sys.path = [p for p in sys.path if p != {str(Path(zoo.__file__).parents[1])!r}]\n"
-    script.write_text(hide + program)
+    script.write_text(hide + PROGRAM)
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path), *MODELS],
+        [sys.executable, str(script), str(tmp_path), *names],
         env=environment,
         cwd=tmp_path,
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert f"loaded {len(MODELS)}" in done.stdout
+    assert f"loaded {len(names)}" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["tf-nd", "guig"])
+def test_with_the_package_the_plain_auto_classes_and_the_pipeline_work(name: str, tmp_path: Path) -> None:
+    settings = TINY | {"node_vocab_size": 12} if name == "guig" else {"hidden_size": 8}
+    model = zoo.create_model(name, word_types=WORDS, seed=3, **settings).eval()
+    model.save_pretrained(tmp_path)
+    save_tokenizer(word_tokenizer([f"w{number:02}" for number in range(WORDS)]), tmp_path)
+    auto = AutoModelForSeq2SeqLM if name == "guig" else AutoModelForCausalLM
+    assert type(auto.from_pretrained(tmp_path)) is type(model)
+    assert len(AutoTokenizer.from_pretrained(tmp_path)) == model.config.vocab_size
+    if name != "guig":
+        writer = pipeline("text-generation", model=str(tmp_path))
+        prompt = "<bos> w01 w02"
+        (found,) = writer(prompt, add_special_tokens=False, do_sample=False, max_new_tokens=4)
+        assert found["generated_text"].startswith("w01 w02") or found["generated_text"].startswith(prompt)
 
 
 def test_h10_weights_of_another_shape_fail_loudly(tmp_path: Path) -> None:
