@@ -26,6 +26,8 @@ def model_table(word_types: int) -> str:
     lines = ["| name | in the paper | layers | width | parameters |", "|---|---|---|---:|---:|"]
     for name in zoo.list_models():
         entry = zoo.get_entry(name)
+        if entry.reads != "strings":
+            continue
         model = zoo.create_model(name, word_types=word_types)
         count = sum(parameter.numel() for parameter in model.parameters())
         lines.append(f"| `{name}` | {entry.label} | {layers(entry)} | {model.config.hidden_size} | {count:,} |")
@@ -42,6 +44,23 @@ def layers(entry: zoo.registry.Entry) -> str:
     parts = [f"{stack} stack"] if stack else []
     parts += ["its reading also to the output"] if entry.config.get("reading_to_output") else []
     return ", ".join([f"3 × {entry.config['controller'].upper()}", *parts])
+
+
+def guided_table() -> str:
+    lines = ["| name | in the paper | reads | parameters |", "|---|---|---|---:|"]
+    for name in zoo.list_models("guig") + zoo.list_models("guig-expander"):
+        entry, model = zoo.get_entry(name), zoo.create_model(name, word_types=15_996)
+        count = sum(parameter.numel() for parameter in model.parameters())
+        lines.append(f"| `{name}` | {entry.label} | {sources(entry)} | {count:,} |")
+    return "\n".join(lines)
+
+
+def sources(entry: zoo.registry.Entry) -> str:
+    config = entry.config
+    names = ("source text", "parse") if entry.reads == "guided" else ("source parse", "template")
+    fields = ("use_source", "use_syntax") if entry.reads == "guided" else ("use_source", "use_template")
+    read = " and ".join(name for name, field in zip(names, fields, strict=True) if config.get(field, True))
+    return f"{read}, as one sequence" if "concat" in entry.class_path else read
 
 
 def benchmark_rows(memory: bool) -> list[dict]:
@@ -76,6 +95,10 @@ def test_speed_table() -> None:
 
 def test_scale_table() -> None:
     assert section("scale", SCALE) == scale.report(scale.read_rates(scale.RATES), scale.NODES)
+
+
+def test_guided_table() -> None:
+    assert section("guided") == guided_table()
 
 
 def test_model_table() -> None:
