@@ -21,6 +21,7 @@ from tasks.metrics import Nodes, brackets
 from tasks.paraphrase.generation import Decoding, generate_parses, generate_texts
 from tasks.paraphrase.guidance import syntax
 from tasks.paraphrase.parsers import Parser, get_parser
+from tasks.paraphrase.scoring import parsed
 from tasks.publishing.download import local_runs
 from zoo import load_model
 from zoo.errors import UserError
@@ -72,15 +73,15 @@ def paraphrase(arguments: argparse.Namespace) -> None:
                 expand, sentence, guides, needed(parser, "--expander reads the parse of each sentence"), decoding
             )
         outputs = generate_texts(model, tokenizer, [sentence] * len(guides), trees, decoding)
-        found = parser(outputs) if parser else [None] * len(outputs)
+        found = [parsed(tree) for tree in parser(outputs)] if parser else [None] * len(outputs)
         print(sentence)
-        for guide, tree, output, parse in zip(guides, trees, outputs, found, strict=True):
+        for guide, tree, output, own in zip(guides, trees, outputs, found, strict=True):
             print(f"  {output}")
             print(f"    guided by {guide.label}")
             if guide.is_template and expand is not None:
                 print(f"    expanded to {brackets(tree)}")
             if parser:
-                print(f"    its tree {brackets(syntax(parse)) if parse else 'cannot be parsed'}")
+                print(f"    its tree {'cannot be parsed' if own is None else brackets(own)}")
 
 
 def read_sentences(arguments: argparse.Namespace) -> list[str]:

@@ -35,6 +35,9 @@ class Decoding:
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise UserError(f"{name} is {value!r}; allowed: a whole number from 1.")
 
+    def __str__(self) -> str:
+        return "greedy" if self.beams == 1 else f"{self.beams} beams"
+
     def configuration(self, suppressed: Sequence[int] = ()) -> GenerationConfig:
         return GenerationConfig(
             num_beams=self.beams,

@@ -4,17 +4,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tasks.evaluation.figures import Figure
 from tasks.evaluation.processes import process_state
 from tasks.evaluation.run_folder import checkpoint_of
 from tasks.files import write_text
-from tasks.metrics import Nodes, brackets
+from tasks.metrics import Nodes, brackets, mean
 from tasks.paraphrase import Pair
 from tasks.paraphrase.generation import Decoding, Expansion, generate_parses, generate_texts
 from tasks.paraphrase.guidance import GIVEN, TEMPLATE_LEVELS, asked_for, check_given, syntax
-from tasks.paraphrase.parsers import get_parser
+from tasks.paraphrase.parsers import Parser, get_parser
 from tasks.paraphrase.scores import length_figures, score_all, syntax_figures, text_figures
 from tasks.paraphrase.vocabulary import SyntaxVocabulary
 from zoo import load_model
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from tasks.interface import TaskData
 
 FILE = "generated.jsonl"
-# What the names of figures end in, by what was given; figures of copied sources, which need no model.
+# What the names of figures end in, by what was given; figures of what is copied, which need no model.
 ENDINGS = {"target": "", "template": "_from_template", "exemplar": "_from_exemplar", "expanded": "_expanded"}
-COPY = "_source_copied"
+COPY, TEMPLATE_COPY = "_source_copied", "_template_copied"
 
 
 @dataclass
@@ -60,66 +60,94 @@ def paraphrase_figures(
     check_given(settings.given)
     decoding = Decoding(settings.beams, batch_tokens=settings.batch_tokens)
     report = Report()
-    for group, pairs in data.sets.items():
-        if model.reads == "expansion":
-            _score_expander(report, model, tokenizer, group, pairs, decoding, template_levels)
-            continue
-        scorer = _Scorer(report, group, pairs, settings.parser or _default_parser(data))
-        for given in settings.given:
-            asked = asked_for(pairs, given, template_levels)
-            parses, finished = asked, None
-            if given == "expanded":
-                expansions = _expand(settings, pairs, asked, decoding)
-                parses, finished = [each.nodes for each in expansions], [each.finished for each in expansions]
-            outputs = generate_texts(model, tokenizer, [pair.source for pair in pairs], parses, decoding)
-            searched = "greedy" if decoding.beams == 1 else f"{decoding.beams} beams"
-            scorer.score(ENDINGS[given], f"{GIVEN[given]}; {searched}", outputs, parses, asked, finished)
-        asked = [syntax(pair.target_parse) for pair in pairs]
-        scorer.score(COPY, "the source is copied, no model", [pair.source for pair in pairs], None, asked)
-        report.figures += length_figures(group, asked)
+    if model.reads == "expansion":
+        for group, pairs in data.sets.items():
+            _score_expander(report, Expander(model, tokenizer), group, pairs, decoding, template_levels)
+    else:
+        # What is missing is said before anything is generated.
+        parser = settings.parser or _default_parser(data)
+        parse = get_parser(parser)
+        expander = _load_expander(settings.expander) if "expanded" in settings.given else None
+        for group, pairs in data.sets.items():
+            scorer = _Scorer(report, group, pairs, parser, parse)
+            asked = {given: asked_for(pairs, given, template_levels) for given in settings.given}
+            for given, trees in asked.items():
+                expansions = expander.expand(pairs, trees, decoding) if expander and given == "expanded" else None
+                parses = [each.nodes for each in expansions] if expansions else trees
+                outputs = generate_texts(model, tokenizer, [pair.source for pair in pairs], parses, decoding)
+                scorer.score(given, outputs, parses, trees, decoding, expansions)
+            scorer.score_sources()
     report.write(settings.run_folder)
     return report.figures
+
+
+class Expander(NamedTuple):
+    """A model that expands templates, and its tokenizer."""
+
+    model: Any
+    tokenizer: Any
+
+    def expand(self, pairs: Sequence[Pair], templates: Sequence[Nodes], decoding: Decoding) -> list[Expansion]:
+        """Parses for the pairs, from the parses of their sources and the templates."""
+        sources = [syntax(pair.source_parse) for pair in pairs]
+        return generate_parses(self.model, self.tokenizer, sources, templates, decoding)
 
 
 class _Scorer:
     """Scores outputs for the pairs of one set."""
 
-    def __init__(self, report: Report, group: str, pairs: Sequence[Pair], parser: str) -> None:
-        self._report, self._group, self._pairs, self._parser = report, group, pairs, parser
+    def __init__(self, report: Report, group: str, pairs: Sequence[Pair], parser: str, parse: Parser) -> None:
+        self._report, self._group, self._pairs, self._parse = report, group, pairs, parse
+        self._parser = f"parser {parser_label(parser)}"
         self._references = [syntax(pair.target_parse) for pair in pairs]
 
     def score(
         self,
-        ending: str,
-        note: str,
+        given: str,
         outputs: Sequence[str],
-        parses: Sequence[Nodes] | None,
+        parses: Sequence[Nodes],
         asked: Sequence[Nodes],
-        finished: Sequence[bool] | None = None,
+        decoding: Decoding,
+        expansions: Sequence[Expansion] | None = None,
     ) -> None:
-        """parses: what the model was given (None: no model); asked: what the first levels should be; finished: whether
-        the expanded parses came to an end."""
-        parse = get_parser(self._parser)
+        """parses: what the model was given, expansions of what was asked for if there are `expansions`."""
+        ending, note = ENDINGS[given], f"{GIVEN[given]}; {decoding}"
+        trees = self._add_figures(ending, note, outputs, asked)
+        if expansions:
+            self._report.figures.append(_finished(self._group, ending, expansions, note))
+        for pair, parse, output, tree in zip(self._pairs, parses, outputs, trees, strict=True):
+            line = {"set": self._group, "given": given, "source": pair.source, "target": pair.target}
+            line |= {"parse_given": brackets(parse), "output": output}
+            self._report.lines.append(line | {"output_parse": None if tree is None else brackets(tree)})
+
+    def score_sources(self) -> None:
+        """As if they were outputs for their targets' parses; and how long those are."""
+        sources = [pair.source for pair in self._pairs]
+        self._add_figures(COPY, "the source is copied, no model", sources, self._references)
+        self._report.figures += length_figures(self._group, self._references)
+
+    def _add_figures(
+        self, ending: str, note: str, outputs: Sequence[str], asked: Sequence[Nodes]
+    ) -> list[Nodes | None]:
+        """-> the parses of the outputs."""
 
         def found(share: list[int]) -> list[Nodes | None]:
-            trees = parse([outputs[index] for index in share])
-            return [None if tree is None else syntax(tree) for tree in trees]
+            return [parsed(tree) for tree in self._parse([outputs[index] for index in share])]
 
         scored = score_all(found, self._references, asked)
         targets = [pair.target for pair in self._pairs]
         self._report.figures += text_figures(self._group, ending, outputs, targets, note)
-        note = f"{note}; parser {parser_label(self._parser)}"
-        self._report.figures += syntax_figures(self._group, ending, [score for _, score in scored], note)
-        if finished:
-            share = sum(finished) / len(finished)
-            unfinished = f"{note}; share of expanded parses that ended before the length cap"
-            self._report.figures.append(Figure(self._group, f"finished{ending}", share, len(finished), unfinished))
-        if parses is None:
-            return
-        for pair, given, output, (tree, _) in zip(self._pairs, parses, outputs, scored, strict=True):
-            line = {"set": self._group, "given": ending.removeprefix("_") or "target", "source": pair.source}
-            line |= {"target": pair.target, "parse_given": brackets(given), "output": output}
-            self._report.lines.append(line | {"output_parse": None if tree is None else brackets(tree)})
+        scores = [score for _, score in scored]
+        self._report.figures += syntax_figures(self._group, ending, scores, f"{note}; {self._parser}")
+        return [tree for tree, _ in scored]
+
+
+def parsed(parse: str | None) -> Nodes | None:
+    """What a parser gives for an output; None also where that is no tree, as parsers of odd sentences may give."""
+    try:
+        return None if parse is None else syntax(parse)
+    except UserError:
+        return None
 
 
 def parser_label(parser: str) -> str:
@@ -137,44 +165,40 @@ def _default_parser(data: "TaskData") -> str:
     )
 
 
-def _expand(
-    settings: "EvaluationSettings", pairs: Sequence[Pair], templates: Sequence[Nodes], decoding: Decoding
-) -> list[Expansion]:
-    """Parses for the pairs, expanded from their templates by the named run of an expander."""
-    if settings.expander is None:
+def _load_expander(run: str | None) -> Expander:
+    if run is None:
         raise UserError("--given expanded needs the run that expands templates: --expander RUN (of guig-expander).")
-    expander, tokenizer = load_model(checkpoint_of(Path(settings.expander)))
-    if expander.reads != "expansion":
-        raise UserError(
-            f"--expander {settings.expander} is a run of {expander.config.zoo_name}; give one of guig-expander."
-        )
-    expander.to(process_state().device)
-    sources = [syntax(pair.source_parse) for pair in pairs]
-    return generate_parses(expander, tokenizer, sources, templates, decoding)
+    model, tokenizer = load_model(checkpoint_of(Path(run)))
+    if model.reads != "expansion":
+        raise UserError(f"--expander {run} is a run of {model.config.zoo_name}; give one of guig-expander.")
+    return Expander(model.to(process_state().device).eval(), tokenizer)
 
 
 def _score_expander(
-    report: Report,
-    model: "PreTrainedModel",
-    tokenizer: "PreTrainedTokenizerFast",
-    group: str,
-    pairs: Sequence[Pair],
-    decoding: Decoding,
-    template_levels: int,
+    report: Report, expander: Expander, group: str, pairs: Sequence[Pair], decoding: Decoding, template_levels: int
 ) -> None:
-    """Distances of expanded parses to the targets' parses, both as deep as the vocabulary has levels."""
+    """Distances to the targets' parses, as deep as the vocabulary has levels, of expanded parses and of what they were
+    made from."""
     templates = asked_for(pairs, "template", template_levels)
-    sources = [syntax(pair.source_parse) for pair in pairs]
-    levels = SyntaxVocabulary.of(tokenizer).levels
+    expansions = expander.expand(pairs, templates, decoding)
+    levels = SyntaxVocabulary.of(expander.tokenizer).levels
     references = [syntax(pair.target_parse).cut(levels) for pair in pairs]
-    expansions = generate_parses(model, tokenizer, sources, templates, decoding)
-    scored = score_all(lambda share: [expansions[index].nodes for index in share], references, templates)
-    note = f"parse expanded from {template_levels} levels of the template, compared on {levels} levels"
-    report.figures += syntax_figures(group, "", [score for _, score in scored], note)
-    finished = [expansion.finished for expansion in expansions]
-    share = sum(finished) / len(finished) if finished else None
-    report.figures.append(Figure(group, "finished", share, len(finished), f"{note}; share that ended before the cap"))
-    for pair, template_given, expansion in zip(pairs, templates, expansions, strict=True):
-        line = {"set": group, "source": pair.source, "target": pair.target, "template": brackets(template_given)}
+    how = f"compared on {levels} levels"
+    made = f"parse expanded from {template_levels} levels of the template; {decoding}; {how}"
+    for ending, trees, note in (
+        ("", [expansion.nodes for expansion in expansions], made),
+        (COPY, [syntax(pair.source_parse).cut(levels) for pair in pairs], f"the source's parse, no model; {how}"),
+        (TEMPLATE_COPY, templates, f"the template as it is, no model; {how}"),
+    ):
+        scored = score_all(lambda share, trees=trees: [trees[index] for index in share], references, templates)  # type: ignore[misc]
+        report.figures += syntax_figures(group, ending, [score for _, score in scored], note)
+    report.figures.append(_finished(group, "", expansions, made))
+    for pair, template, expansion in zip(pairs, templates, expansions, strict=True):
+        line = {"set": group, "source": pair.source, "target": pair.target, "template": brackets(template)}
         line |= {"output_parse": brackets(expansion.nodes), "target_parse": brackets(syntax(pair.target_parse))}
         report.lines.append(line)
+
+
+def _finished(group: str, ending: str, expansions: Sequence[Expansion], note: str) -> Figure:
+    share = mean([expansion.finished for expansion in expansions])
+    return Figure(group, f"finished{ending}", share.value, share.n, f"{note}; share that ended before the length cap")

@@ -61,7 +61,7 @@ def test_texts_are_generated_parsed_and_scored_under_each_condition(runs, name):
     assert 0 <= found["finished_expanded"]["value"] <= 1
     assert found["bracket_length"]["value"] > 2 * found["node_level_length"]["value"]
     lines = [json.loads(line) for line in (runs / name / "generated.jsonl").read_text().splitlines()]
-    assert [line["given"] for line in lines] == ["target"] * 12 + ["from_template"] * 12 + ["expanded"] * 12
+    assert [line["given"] for line in lines] == ["target"] * 12 + ["template"] * 12 + ["expanded"] * 12
     assert "BLEU" in script("compare.py", runs / name, "--output", runs / "comparison")
 
 
@@ -71,6 +71,8 @@ def test_an_expander_is_scored_by_its_parses(runs):
     found = figures(runs / "guig-expander")
     assert {"ted", "n_ted_2", "n_ted_full", "finished"} <= found.keys()
     assert "bleu" not in found
+    assert found["top_2_match_template_copied"]["value"] == 1
+    assert found["n_ted_full_source_copied"]["value"] > 0
 
 
 @pytest.mark.slow
