@@ -75,7 +75,9 @@ def _table(condition: Condition, variants: dict[Variant, Figures], paper: PaperF
     columns = task.columns
     legend = " ".join([task.legend, *([PAPER_LEGEND] if paper else [])])
     table = Table(f"{title_of(condition)}; data: {condition.data}", ["model", "n", *columns.values()], legend)
-    for variant, figures in variants.items():
+    shared, named = without_shared_settings(variants)
+    table.notes += [f"All models: {', '.join(shared)}."] if shared else []
+    for variant, figures in named.items():
         runs = max(statistic.runs for statistic in figures.values())
         cells = [format_statistic(figures.get(key), runs) for key in columns]
         table.rows.append([name_of(variant) + mark_of(figures), str(runs), *cells])
@@ -86,6 +88,19 @@ def _table(condition: Condition, variants: dict[Variant, Figures], paper: PaperF
     if any(mark_of(figures) for figures in variants.values()):
         table.notes.append(MARKED)
     return table
+
+
+def without_shared_settings(variants: dict[Variant, Figures]) -> tuple[list[str], dict[Variant, Figures]]:
+    """The settings that all of several models have, which a note can say once, and the models without them."""
+    settings = [variant.settings.split(", ") for variant in variants]
+    shared = [part for part in settings[0] if part and all(part in parts for parts in settings)]
+    if len(variants) < 2 or not shared:
+        return [], variants
+    rest = {
+        variant._replace(settings=", ".join(part for part in parts if part not in shared)): figures
+        for (variant, figures), parts in zip(variants.items(), settings, strict=True)
+    }
+    return (shared, rest) if len(rest) == len(variants) else ([], variants)
 
 
 def mark_of(figures: Figures) -> str:
