@@ -49,13 +49,14 @@ class SelfAttention(nn.Module):
         self.query_key_value = Linear(config.hidden_size, 3 * config.hidden_size, gain=None)
         self.output = Linear(config.hidden_size, config.hidden_size, gain=None)
 
-    def forward(self, x: Tensor, context: Context, cache: KeyValueLayer | None) -> Tensor:
+    def forward(self, x: Tensor, context: Context, cache: CacheLayerMixin | None) -> Tensor:
         # x : B x T x D -> B x T x D
         batch, length, width = x.shape
         heads = self.query_key_value(x).view(batch, length, 3, self.heads, width // self.heads)
         query, key, value = heads.permute(2, 0, 3, 1, 4)  # each B x H x T x D/H
-        look = attend if cache is None else cache.attend
-        mixed = look(query, key, value, context.allowed, self.dropout if self.training else 0.0)
+        if cache is not None:
+            key, value = cache.update(key, value)
+        mixed = attend(query, key, value, context.allowed, self.dropout if self.training else 0.0)
         return self.output(mixed.transpose(1, 2).reshape(batch, length, width))
 
 

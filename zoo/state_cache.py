@@ -7,8 +7,6 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 
-from .attention import attend
-
 ROOM = 16  # positions for which room is made at a time
 
 
@@ -76,14 +74,6 @@ class KeyValueLayer(DynamicLayer):
         super().__init__()
         self._rooms: list[Tensor] = []  # keys and values with room for more, of which `keys` and `values` are a part
 
-    def attend(self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, rate: float) -> Tensor:
-        """`attend` of new positions to all, whose keys and values are added."""
-        return attend(query, *self.update(key, value), allowed, rate)
-
-    def own_length(self) -> int:
-        """Number of positions in `keys`."""
-        return self.get_seq_length()
-
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """Keys and values of all positions, after those of the new ones are added."""
         if torch.is_grad_enabled() and (key_states.requires_grad or value_states.requires_grad):
@@ -91,7 +81,7 @@ class KeyValueLayer(DynamicLayer):
             return super().update(key_states, value_states, *args, **kwargs)
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        past, new = self.own_length(), key_states.shape[-2]
+        past, new = self.get_seq_length(), key_states.shape[-2]
         if not self._fits(past, new):
             held: Any = (self.keys, self.values)
             more = (key_states, value_states)
@@ -103,9 +93,7 @@ class KeyValueLayer(DynamicLayer):
 
     def reorder_cache(self, beam_idx: Tensor) -> None:
         """The rows `beam_idx`, in that order, with their room."""
-        length = self.own_length()
-        if not length:
-            return
+        length = self.get_seq_length()
         if not self._fits(length, 0):
             super().reorder_cache(beam_idx)  # type: ignore[arg-type]
             return

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from tasks.evaluation.shared_prompts import SharedPromptCache
 from tasks.tokenization import BOS, PAD
 
 FEW_UNUSED = 0.25  # share of unused rows up to which a cache is gone on with as it is, because copying it costs more
@@ -65,8 +64,7 @@ def read_prompts(model: Any, sources: Sequence[Sequence[int]]) -> Prefixes:
         input_ids=torch.tensor(prompts, device=model.device), attention_mask=padded, cache=None, use_cache=True
     )
     rows = torch.arange(len(sources), device=model.device)
-    cache = SharedPromptCache.after(output.cache, padded) if holds_keys_only(model) else output.cache
-    return Prefixes(model, cache, next_tokens(output.logits[rows, lengths - 1]), padded, rows, len(rows))
+    return Prefixes(model, output.cache, next_tokens(output.logits[rows, lengths - 1]), padded, rows, len(rows))
 
 
 def next_tokens(logits: Tensor) -> Tensor:
