@@ -52,8 +52,9 @@ def _draw(tasks: "Sequence[TransformationTask]", split: str, rng: random.Random)
     for task in cycle(tasks):
         for _ in range(MAX_REJECTED):
             words = task.grammar.sample(rng)
-            sentence = " ".join(words)
-            if sentence not in taken and _split_of(sentence) == split:
+            sentence, transform = " ".join(words), " ".join(task.rules.hierarchical(words))
+            # Some are their own transforms: "my newts read ." is past and present.
+            if sentence not in taken and sentence != transform and _split_of(sentence) == split:
                 break
         else:
             raise UserError(
@@ -61,7 +62,6 @@ def _draw(tasks: "Sequence[TransformationTask]", split: str, rng: random.Random)
                 " grammars; ask for a smaller set."
             )
         taken.add(sentence)
-        transform = " ".join(task.rules.hierarchical(words))
         texts = [sentence, transform]
         trees = [write_tree(task.parse(sentence)), write_tree(task.parse_target(transform))]
         if rng.random() < 0.5:

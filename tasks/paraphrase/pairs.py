@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 from tasks.brackets import unescape
 from tasks.paraphrase.linearization import TooDeep, read_parse
+from tasks.paraphrase.vocabulary import RESERVED
 from zoo.errors import UserError
 
 EMPTY = "empty side"
+RESERVED_TOKEN = "a token such as <eos> in the text"
 NO_PARSE = "no tree of the target"
 NO_TREE = "brackets that are no single tree"
 TOO_DEEP = "too deep"
@@ -70,10 +72,12 @@ class LeftOut:
 
 
 def fault(pair: Pair) -> str | None:
-    """Why a row can be no pair: an empty side, a text that is not one tree, a tree that is too deep or has other words
-    than its sentence. None if it can; a parse that is not there is no fault."""
+    """Why a row can be no pair: an empty side, a token in the text that is no word, a parse that is not one tree, a
+    tree that is too deep or has other words than its sentence. None if it can; a missing parse is no fault."""
     if not pair.source.strip() or not pair.target.strip():
         return EMPTY
+    if RESERVED.search(pair.source) or RESERVED.search(pair.target):
+        return RESERVED_TOKEN
     for text, parse in pair.sides():
         if parse is None:
             continue

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from tasks.paraphrase.linearization import Linear
-from tasks.paraphrase.vocabulary import FIRST, SEPARATOR, SyntaxVocabulary
+from tasks.paraphrase.vocabulary import FIRST, RESERVED, SEPARATOR, SyntaxVocabulary
 from tasks.tokenization import BOS, EOS, encode
 from zoo.errors import UserError
 
@@ -67,13 +67,16 @@ def expansion_rows(
 
 
 def text_ids(tokenizer: "PreTrainedTokenizerBase", lines: Sequence[str]) -> list[list[int]]:
-    """Ids of each line without <bos> and <eos>. Raises UserError for a word outside a closed vocabulary, and a line
-    that holds a special token."""
+    """Ids of each line without <bos> and <eos>.
+
+    Raises UserError for a word outside a closed vocabulary, and a line that is empty or holds a reserved token.
+    """
     rows: list[list[int]] = tokenizer(list(lines), add_special_tokens=False).input_ids if lines else []
     for line, ids in zip(lines, rows, strict=True):
-        if min(ids, default=0) < FIRST:
+        if not ids or RESERVED.search(line):
+            raise UserError(f"{line!r} is empty or holds a token such as <eos>, which no text can; leave the line out.")
+        if min(ids) < FIRST:
             encode(tokenizer, line)  # names the word
-            raise UserError(f"{line!r} is empty or holds a special token such as <eos>; leave the line out.")
     return rows
 
 

@@ -20,6 +20,7 @@ UNKNOWN_NODE = "?"
 FIRST = len(SPECIAL_TOKENS)  # id of the first label, one less than that of level 1
 NODE = re.compile(r"<node:(.+)>")
 LEVEL = re.compile(r"<level:(\d+)>")
+RESERVED = re.compile("|".join([*SPECIAL_TOKENS, SEPARATOR, NODE.pattern, LEVEL.pattern]))
 
 
 def node_token(label: str) -> str:

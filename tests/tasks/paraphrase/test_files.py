@@ -87,6 +87,7 @@ def test_d01_two_trees_in_one_line_are_one_bad_row(tmp_path):
 
 BAD = {
     "empty side": Pair("a", "", parse("a"), "(S)"),
+    "a token such as <eos> in the text": Pair("a <node:NP>", "b", parse("a"), parse("b")),
     "brackets that are no single tree": Pair("a", "b", "(S (X a)", parse("b")),
     "too deep": Pair("a", "b", "(S " * 2001 + "a" + ")" * 2001, parse("b")),
     "leaves that do not match the text": Pair("a", "b", parse("a"), parse("b c")),
@@ -113,14 +114,14 @@ def test_bad_rows_are_counted_and_named_and_leave_the_others_aligned(tmp_path):
     pairs = [*WHOLE[:1], *BAD.values(), *WHOLE[1:], Pair("no", "tree")]
     rows = [{name: value for name, value in pair._asdict().items() if value is not None} for pair in pairs]
     write_rows(tmp_path / "train.jsonl", rows)
-    with pytest.warns(UserWarning, match="train set: 5 rows are left out"):
+    with pytest.warns(UserWarning, match="train set: 6 rows are left out"):
         data = load_task("paraphrase").load_data(tmp_path)
     assert data.sets["train"] == WHOLE
     assert data.left_out["train"].rows == {
         **{reason: [f"line {number}"] for number, reason in enumerate(BAD, start=2)},
-        "no tree of the target": ["line 8"],
+        "no tree of the target": ["line 9"],
     }
-    assert data.description == "files train.jsonl, 5 rows left out"
+    assert data.description == "files train.jsonl, 6 rows left out"
 
 
 def test_rows_without_trees_need_a_parser(tmp_path):
