@@ -27,8 +27,13 @@ def test_the_target_tree_has_no_tag():
         ["SQ", "AUX", "NP", "DT", "NN", "VP", "VB"],
         [1, 2, 2, 3, 3, 2, 3],
     )
-    with pytest.raises(UserError, match=r"unknown guide 'gold'.*source, target"):
-        guide_tree(task, EXAMPLE, "gold")
+
+
+def test_the_guide_is_an_option_of_the_task():
+    assert load_task("question_formation").guide == "source"
+    assert load_task("question_formation", guide="target").guide == "target"
+    with pytest.raises(UserError, match=r"'gold'.*source, target"):
+        load_task("question_formation", guide="gold")
 
 
 @pytest.mark.parametrize("name", TASKS)
