@@ -5,7 +5,10 @@ from tests.tasks.comparison.example_rows import make_row
 
 def names_and_notes(*settings):
     models = ("tf", "tf-sup", "tf-nd")
-    rows = [make_row(model=model, label=model, settings=text, metric="bleu") for model, text in zip(models, settings, strict=False)]
+    rows = [
+        make_row(model=model, label=model, settings=text, metric="bleu")
+        for model, text in zip(models, settings, strict=False)
+    ]
     (table,) = make_tables(summarize(rows), None)
     return [row[0] for row in table.rows], [note for note in table.notes if note.startswith("All")]
 
