@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from tasks import load_task
 from tasks.comparison.paper import PriorWork
 from tasks.comparison.summary import Condition, Figures, Statistic, Summary, Variant
+from tasks.interface import Task
+from zoo import get_entry
 
 PaperFigures = dict[tuple[str, str], Figures]
 
@@ -17,6 +19,7 @@ MISSING = "–"
 MASTERED = 0.9  # test accuracy of the models that figure 3 of the paper shows
 
 
+GUIDED = "‡ uses ground-truth parse trees."
 MARKED = f"† full accuracy on the test set below {MASTERED}: this model has not learned the task."
 
 
@@ -80,14 +83,22 @@ def _table(condition: Condition, variants: dict[Variant, Figures], paper: PaperF
     for variant, figures in named.items():
         runs = max(statistic.runs for statistic in figures.values())
         cells = [format_statistic(figures.get(key), runs) for key in columns]
-        table.rows.append([name_of(variant) + mark_of(figures), str(runs), *cells])
+        guided = "‡" if is_guided(task, variant) else ""
+        table.rows.append([name_of(variant) + mark_of(figures) + guided, str(runs), *cells])
         printed = (paper or {}).get((condition.task, variant.model))
         if printed:
             table.rows.append(["  paper", "5", *(format_statistic(printed.get(key), 5) for key in columns)])
         table.notes += _reasons(variant, figures, columns) + _intervals(variant, figures, columns)
     if any(mark_of(figures) for figures in variants.values()):
         table.notes.append(MARKED)
+    if any(is_guided(task, variant) for variant in variants):
+        table.notes.append(GUIDED)
     return table
+
+
+def is_guided(task: Task, variant: Variant) -> bool:
+    """Whether the model is given gold trees, which the others of the task do not see."""
+    return task.family == "transformation" and get_entry(variant.model).reads == "guided"
 
 
 def without_shared_settings(variants: dict[Variant, Figures]) -> tuple[list[str], dict[Variant, Figures]]:
@@ -217,6 +228,7 @@ _LATEX = {
     "±": "$\\pm$",
     "–": "--",
     "†": "$\\dagger$",
+    "‡": "$\\ddagger$",
     **{character: f"\\{character}" for character in "&%$#_{}"},
 }
 

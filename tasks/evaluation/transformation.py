@@ -36,7 +36,9 @@ def score_task(
     figures = score_sets(reader, tokenizer, task, pairs, encoded, settings)
     if reader is model:
         return figures
-    return [figure._replace(note=f"{GUIDES[task.guide]}; {figure.note}".rstrip("; ")) for figure in figures]
+    notes = [figure.note.replace("source and target", "target") for figure in figures]  # sources are not predicted
+    guided = [f"{GUIDES[task.guide]}; {note}".rstrip("; ") for note in notes]
+    return [figure._replace(note=note) for figure, note in zip(figures, guided, strict=True)]
 
 
 def score_sets(

@@ -22,3 +22,10 @@ def test_what_all_models_of_a_table_have_in_common_is_said_once():
 def test_settings_of_a_single_model_or_of_some_stay_with_their_names():
     assert names_and_notes("a=1") == (["tf [a=1]"], [])
     assert names_and_notes("a=1", "") == (["tf [a=1]", "tf-sup"], [])
+
+
+def test_models_that_are_given_gold_trees_are_marked():
+    rows = [make_row(model=model, label=model, metric="bleu") for model in ("tf", "guig")]
+    (table,) = make_tables(summarize(rows), None)
+    assert [row[0] for row in table.rows] == ["tf", "guig‡"]
+    assert "‡ uses ground-truth parse trees." in table.notes
