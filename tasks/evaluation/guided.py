@@ -13,7 +13,6 @@ from tasks.evaluation.scoring import EncodedPair, pad
 from tasks.metrics import NOT_SCORED
 from tasks.paraphrase.vocabulary import SyntaxVocabulary
 from tasks.tokenization import BOS, EOS, PAD
-from zoo import get_entry
 
 Tree = tuple[list[int], list[int]]  # ids of nodes and of levels, with bos and eos
 
@@ -94,7 +93,7 @@ def reader_for(
 
     Raises UserError for a sentence outside the task's grammar.
     """
-    if get_entry(model.config.zoo_name).reads == "strings":
+    if getattr(model, "reads", "strings") == "strings":
         return model
     from tasks.transformation.corpus import Example
     from tasks.transformation.guided import guide_tree
