@@ -16,7 +16,7 @@ class GuigConfig(PreTrainedConfig):
     averages: path attention over `all` paths of the sentence, or over those `through` the node. path_attention: whether
     the syntax encoder has it, or plain self-attention. use_source, use_syntax: whether the generator has an encoder of
     the source text, of the parse; one of them it must have, and that gets all heads. longest_target: most tokens of a
-    generated text, by default.
+    generated text, by default. tie_word_embeddings: whether the output has the table of source and target text too.
     """
 
     model_type = "guig"

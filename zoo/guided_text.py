@@ -10,7 +10,7 @@ from .token_table import BOS, PAD, UNK
 
 
 class GuidedText:
-    """Before PreTrainedModel. The model has an `encoder` with the table `text_embedding`, also used for the output."""
+    """Before PreTrainedModel. The model has an `encoder` with the table `text_embedding`, the output's too if tied."""
 
     reads = "guided"
     config: Any
@@ -24,7 +24,11 @@ class GuidedText:
         return self.encoder.text_embedding
 
     def get_output_embeddings(self) -> nn.Module:
-        return self.encoder.text_embedding
+        return self.encoder.text_embedding if self.config.tie_word_embeddings else self.output_embeddings
+
+    def _add_output_table(self) -> None:
+        if not self.config.tie_word_embeddings:
+            self.output_embeddings = nn.Embedding(self.config.vocab_size, self.config.hidden_size, padding_idx=PAD)
 
     def _check_given(self, **needed: Tensor | None) -> None:
         for name, value in needed.items():
@@ -38,11 +42,12 @@ class GuidedText:
         return [PAD, BOS, UNK, *added]
 
     def _output(
-        self, x: Tensor, table: nn.Embedding, labels: Tensor | None, cache: Any, encoded: Any, return_dict: bool | None
+        self, x: Tensor, labels: Tensor | None, cache: Any, encoded: Any, return_dict: bool | None
     ) -> Seq2SeqLMOutput | tuple[Any, ...]:
         # x : B x T x D -> logits : B x T x V, scaled as the table is (seed 002's authors)
         bias = x.new_zeros(self.config.vocab_size)
         bias[self.never_generated()] = -torch.inf
+        table: Any = self.get_output_embeddings()
         logits = nn.functional.linear(x * x.shape[-1] ** -0.5, table.weight, bias)
         loss = None if labels is None else nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
         output = Seq2SeqLMOutput(

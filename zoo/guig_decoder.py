@@ -106,7 +106,13 @@ class Decoder(nn.Module):
 
 
 def open_decoder_cache(cache: Cache | None, use_cache: bool) -> EncoderDecoderCache | None:
-    """The cache to go on with: the given one, a new one, or None without `use_cache`."""
-    if isinstance(cache, EncoderDecoderCache) and cache.get_seq_length():
-        return cache  # an empty one, as generate() hands in, has no room for several encoders
+    """The cache to go on with: the given one, a new one, or None without `use_cache`.
+
+    ValueError for a filled one of another kind.
+    """
+    if cache is not None and cache.get_seq_length():
+        if isinstance(cache, EncoderDecoderCache):
+            return cache
+        raise ValueError(f"cache is a filled {type(cache).__name__}; pass the cache that this model returned, or None")
+    # An empty one, as generate() hands in, has no room for several encoders.
     return EncoderDecoderCache(DynamicCache(), DynamicCache()) if use_cache else None

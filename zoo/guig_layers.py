@@ -13,6 +13,7 @@ from transformers import initialization as init
 from .attention import attend
 from .dropout import Dropout
 from .positions import sinusoidal_code
+from .syntax_tokens import SPECIAL_IDS
 
 
 class Projection(nn.Linear):
@@ -114,7 +115,7 @@ class SelfLayer(nn.Module):
 
 
 class SyntaxEmbedding(nn.Module):
-    """Node embedding plus level embedding."""
+    """Node embedding plus level embedding. ValueError for ids that have none."""
 
     def __init__(self, nodes: int, levels: int, width: int) -> None:
         super().__init__()
@@ -123,4 +124,22 @@ class SyntaxEmbedding(nn.Module):
 
     def forward(self, node_ids: Tensor, level_ids: Tensor) -> Tensor:
         # B x N, B x N -> B x N x D
+        self._check(node_ids, level_ids)
         return self.nodes(node_ids) + self.levels(level_ids)
+
+    def _check(self, node_ids: Tensor, level_ids: Tensor) -> None:
+        if node_ids.shape != level_ids.shape:
+            raise ValueError(
+                f"node ids are {list(node_ids.shape)}, level ids {list(level_ids.shape)}: one level a node"
+            )
+        deepest, levels = int(level_ids.max()), self.levels.num_embeddings
+        if deepest >= levels:
+            raise ValueError(
+                f"a tree has level {deepest - SPECIAL_IDS + 1}; this model knows levels up to {levels - SPECIAL_IDS} "
+                f"(level_vocab_size={levels}): cut trees to them, or make a model of more levels"
+            )
+        highest, nodes = int(node_ids.max()), self.nodes.num_embeddings
+        if highest >= nodes:
+            raise ValueError(
+                f"a tree has node id {highest}; allowed: below node_vocab_size={nodes}, 3 for unseen labels"
+            )

@@ -98,6 +98,7 @@ class GuigForConditionalGeneration(GuidedText, GuigPreTrainedModel, GenerationMi
             config.value_size,
             config.dropout,
         )
+        self._add_output_table()
         self.post_init()
         self.generation_config.max_new_tokens = config.longest_target + 1  # with eos
 
@@ -135,4 +136,4 @@ class GuigForConditionalGeneration(GuidedText, GuigPreTrainedModel, GenerationMi
             encoded.memories(),
             state,
         )
-        return self._output(x, self.encoder.text_embedding, labels, state, encoded, return_dict)
+        return self._output(x, labels, state, encoded, return_dict)

@@ -96,6 +96,10 @@ class GuigSyntaxExpander(GuigExpanderPreTrainedModel, GenerationMixin):
             config.value_size,
             config.dropout,
         )
+        if not config.tie_word_embeddings:
+            self.output_embeddings = SyntaxEmbedding(
+                config.node_vocab_size, config.level_vocab_size, config.hidden_size
+            )
         self.post_init()
         self.generation_config.max_new_tokens = config.longest_target + 1  # with eos
 
@@ -107,7 +111,7 @@ class GuigSyntaxExpander(GuigExpanderPreTrainedModel, GenerationMixin):
         return self.encoder.embedding
 
     def get_output_embeddings(self) -> nn.Module:
-        return self.encoder.embedding
+        return self.encoder.embedding if self.config.tie_word_embeddings else self.output_embeddings
 
     def forward(
         self,
@@ -153,7 +157,8 @@ class GuigSyntaxExpander(GuigExpanderPreTrainedModel, GenerationMixin):
 
     def scores(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Logits [B, T, nodes] and [B, T, levels] for the decoder's states [B, T, D]."""
-        scaled, tables = x * x.shape[-1] ** -0.5, self.encoder.embedding
+        scaled = x * x.shape[-1] ** -0.5
+        tables: Any = self.get_output_embeddings()
         return scaled @ tables.nodes.weight.T, scaled @ tables.levels.weight.T
 
     def join(self, nodes: Tensor, levels: Tensor) -> Tensor:

@@ -68,6 +68,7 @@ class TransformerConcatForConditionalGeneration(GuidedText, TransformerConcatPre
             config.value_size,
             config.dropout,
         )
+        self._add_output_table()
         self.post_init()
         self.generation_config.max_new_tokens = config.longest_target + 1  # with eos
 
@@ -93,4 +94,4 @@ class TransformerConcatForConditionalGeneration(GuidedText, TransformerConcatPre
         state = open_decoder_cache(cache, use_cache)
         target = self.encoder.text_embedding(decoder_input_ids)
         x = self.decoder(target, decoder_attention_mask, encoded.memories(), state)
-        return self._output(x, self.encoder.text_embedding, labels, state, encoded, return_dict)
+        return self._output(x, labels, state, encoded, return_dict)

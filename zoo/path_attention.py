@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from .dropout import Dropout
 from .guig_layers import FeedForward, Projection, merge_heads, split_heads
 
-WIDEST = 60.0  # range of scores, in nats, for which the sum of every path is in the range of float32
+SMALLEST = 1e-18  # sum of a path for which the square of its reciprocal, in the gradient, is in the range of float32
 
 
 def attend_along_paths(query: Tensor, key: Tensor, value: Tensor, paths: Tensor) -> Tensor:
@@ -17,20 +17,31 @@ def attend_along_paths(query: Tensor, key: Tensor, value: Tensor, paths: Tensor)
     twice: exp(score) of every pair of nodes, its sum over the nodes of each path, and the reciprocals of these sums
     added up over the paths that a pair shares.
     """
-    # scores, weights : B x H x N x N; sums : B x H x N x P; on_path : B x 1 x P x N
-    scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
-    on_path = paths[:, None].to(scores.dtype)
-    related = (on_path.transpose(-1, -2) @ on_path) > 0
-    highest = scores.detach().masked_fill(~related, -torch.inf).amax(-1, keepdim=True)
-    scores = torch.where(related, scores - highest, -torch.inf)
-    if bool((related & (scores < -WIDEST)).any()):  # the sum of a path could become 0
+    # scores, exponentials : B x H x N x N; sums : B x H x N x P; on_path : B x P x N
+    on_path = paths.to(query.dtype)
+    scores = _scores_of_related(query, key, on_path)
+    highest = scores.detach().amax(-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).min)
+    exponentials = (scores - highest).exp()
+    sums = _by_row(exponentials, on_path.mT).masked_fill(~paths.mT[:, None], torch.inf)
+    if bool((sums < SMALLEST).any()):
         return _attend_path_by_path(scores, value, paths)
-    exponentials = scores.exp()
-    sums = exponentials @ on_path.transpose(-1, -2)
-    through = on_path.transpose(-1, -2) > 0
-    reciprocals = torch.where(through, 1 / torch.where(through, sums, 1.0), 0.0)
-    weights = exponentials * (reciprocals @ on_path)
-    return weights @ value
+    return (exponentials * _by_row(sums.reciprocal(), on_path)) @ value
+
+
+def _scores_of_related(query: Tensor, key: Tensor, on_path: Tensor) -> Tensor:
+    """Scaled products [B, H, N, N] of queries and keys; -inf where no path holds both nodes."""
+    # query, key : B x H x N x K, on_path : B x P x N
+    shared_paths = on_path.mT @ on_path
+    bias = torch.zeros_like(shared_paths).masked_fill(shared_paths == 0, -torch.inf)
+    bias = bias[:, None].expand(-1, query.shape[1], -1, -1).flatten(0, 1)
+    scores = torch.baddbmm(bias, query.flatten(0, 1), key.flatten(0, 1).mT, alpha=query.shape[-1] ** -0.5)
+    return scores.unflatten(0, query.shape[:2])
+
+
+def _by_row(x: Tensor, matrices: Tensor) -> Tensor:
+    """The matrix of each row applied to all its heads, with no copy of it for each head."""
+    # x : B x H x N x I, matrices : B x I x J -> B x H x N x J
+    return (x.flatten(1, 2) @ matrices).unflatten(1, x.shape[1:3])
 
 
 def _attend_path_by_path(scores: Tensor, value: Tensor, paths: Tensor) -> Tensor:

@@ -4,9 +4,15 @@ import torch
 
 import zoo
 
+GUIDED = zoo.list_models("guig")
+MODELS = GUIDED + zoo.list_models("guig-expander")
 TINY = {"hidden_size": 8, "inner_size": 12, "key_size": 4, "value_size": 4, "dropout": 0.0}
 # Levels of "S NP PRP VP VBD NP DT NN" and of two smaller trees, wrapped and padded.
 LEVELS = [[1, 4, 5, 6, 5, 6, 6, 7, 7, 2], [1, 4, 5, 6, 2, 0, 0, 0, 0, 0], [1, 4, 2, 0, 0, 0, 0, 0, 0, 0]]
+
+
+def tiny(name, words=16, **settings):
+    return zoo.create_model(name, word_types=words, seed=3, node_vocab_size=12, **TINY | settings).eval()
 
 
 def inputs_for(name, batch=3, seed=1, source=6, target=5, words=16):
