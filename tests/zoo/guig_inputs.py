@@ -34,5 +34,10 @@ def inputs_for(name, batch=3, seed=1, source=6, target=5, words=16):
     }  # fmt: skip
 
 
+def labels_for(inputs):
+    """What the model has read last, as what it should write: any labels will do."""
+    return torch.where(inputs["decoder_input_ids"] > 3, inputs["decoder_input_ids"], -100)
+
+
 def without_target(inputs):
     return {key: value for key, value in inputs.items() if key != "decoder_input_ids"}

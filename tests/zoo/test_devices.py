@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
+from tests.zoo import guig_inputs
 from tests.zoo.forms import in_pytorch, leaves, right_padded
 from tests.zoo.pretended_gpu import GpuTensor, PretendedGpu, to_cpu, to_gpu
 from tests.zoo.tiny_models import every_model, greedy, no_dropout, ragged, sentences, tiny
@@ -129,6 +130,23 @@ def test_generation(name: str, gpu: Gpu) -> None:
         wanted = greedy(tiny(name).double(), **batch, **settings)
         found = greedy(gpu.move(tiny(name).double()), **gpu.move(batch), **settings)
         assert gpu.back(found).equal(wanted)
+
+
+@pytest.mark.parametrize("name", guig_inputs.MODELS)
+def test_logits_gradients_and_generation_of_models_of_trees(name: str, gpu: Gpu) -> None:
+    inputs = guig_inputs.inputs_for(name)
+    labels = guig_inputs.labels_for(inputs)
+
+    def run(move: Callable[[Any], Any]) -> list[Tensor]:
+        model = move(guig_inputs.tiny(name).double())
+        output = model(**move(inputs), labels=move(labels))
+        output.loss.backward()
+        prompt = move(guig_inputs.without_target(inputs))
+        texts = [model.generate(**prompt, max_new_tokens=6, num_beams=beams) for beams in (1, 3)]
+        return [output.logits, *texts, *(parameter.grad for parameter in model.parameters())]
+
+    for one, other in zip(run(gpu.move), run(lambda x: x), strict=True):
+        torch.testing.assert_close(gpu.back(one), other.detach())
 
 
 @every_model

@@ -7,7 +7,7 @@ import torch
 
 import zoo
 from tests.zoo.guig_fixtures import our_name, read_fixture
-from tests.zoo.guig_inputs import GUIDED, MODELS, inputs_for, tiny, without_target
+from tests.zoo.guig_inputs import GUIDED, MODELS, inputs_for, labels_for, tiny, without_target
 from zoo.configuration_guig import GuigConfig
 from zoo.configuration_guig_expander import GuigExpanderConfig
 from zoo.guig_layers import MultiEncoderAttention
@@ -109,8 +109,7 @@ def test_the_syntax_expander_equals_the_authors(shared):
 @pytest.mark.parametrize("name", MODELS)
 def test_a13_every_parameter_has_a_gradient(name, tied):
     model, inputs = tiny(name, tie_word_embeddings=tied).train(), inputs_for(name)
-    labels = torch.where(inputs["decoder_input_ids"] > 3, inputs["decoder_input_ids"], -100)
-    model(**inputs, labels=labels).loss.backward()
+    model(**inputs, labels=labels_for(inputs)).loss.backward()
     for key, parameter in model.named_parameters():
         assert parameter.grad is not None, key
         assert parameter.grad.isfinite().all(), key
@@ -161,9 +160,8 @@ def test_generated_parses_are_trees_up_to_the_cap(name, sampled):
 @pytest.mark.parametrize("name", MODELS)
 def test_n09_autocast_is_finite_forward_and_backward(name, dtype):
     model, inputs = tiny(name).train(), inputs_for(name)
-    labels = torch.where(inputs["decoder_input_ids"] > 3, inputs["decoder_input_ids"], -100)
     with torch.autocast("cpu", dtype=dtype):
-        loss = model(**inputs, labels=labels).loss
+        loss = model(**inputs, labels=labels_for(inputs)).loss
     loss.backward()
     assert loss.isfinite()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())

@@ -6,7 +6,7 @@ from torch.nn.functional import pad as pad_tensor
 from transformers.cache_utils import DynamicCache
 
 import zoo
-from tests.zoo.guig_inputs import MODELS, inputs_for, tiny, without_target
+from tests.zoo.guig_inputs import MODELS, inputs_for, labels_for, tiny, without_target
 
 SOURCES = ("input_ids", "node_ids", "level_ids", "template_node_ids", "template_level_ids")
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -44,9 +44,8 @@ def test_g05_sources_may_be_padded_on_either_side(name):
 @pytest.mark.parametrize("rate", [0.0, 0.1])
 def test_n08_rows_of_padding_alone_are_finite_and_leave_the_others(name, rate):
     model, inputs = tiny(name, dropout=rate).train(), inputs_for(name)
-    labels = torch.where(inputs["decoder_input_ids"] > 3, inputs["decoder_input_ids"], -100)
     empty = {key: value.index_fill(0, torch.tensor([1]), 0) for key, value in sources(inputs).items()}
-    model(**inputs | empty, labels=labels).loss.backward()
+    model(**inputs | empty, labels=labels_for(inputs)).loss.backward()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
     model.eval()
     rows = [0, 2]

@@ -15,6 +15,7 @@ import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 from tiny_run import TOKENIZER, pairs, record_gradients, tiny_model, tiny_sample, tiny_trainer
+from torch.nn.parallel import DistributedDataParallel
 
 from tasks.processes import leave_group
 from tasks.training import loop
@@ -23,6 +24,7 @@ from tasks.training.objective import summed_cross_entropy, validation_cross_entr
 from tasks.training.schedule import Budget
 from tasks.training.signals import Interrupted
 from tasks.training.stream import Stream
+from tests.zoo import guig_inputs
 
 # Validation figures as rank 0 sees them: it converges at the fifth checkpoint. Rank 1 sees ever better ones.
 FALLING_OUT = [3.0, 2.0, 2.5, 2.1, 2.2]
@@ -161,9 +163,27 @@ def registry(folder):
     return result
 
 
+def trees(_):
+    """Three updates of every model that reads trees, on other data in each process: a sum of its parameters."""
+    result = {}
+    for name in guig_inputs.MODELS:
+        model = DistributedDataParallel(guig_inputs.tiny(name).train())
+        inputs = guig_inputs.inputs_for(name, seed=torch.distributed.get_rank())
+        optimiser = torch.optim.SGD(model.parameters(), 0.1)
+        try:
+            for _ in range(3):
+                optimiser.zero_grad()
+                model(**inputs, labels=guig_inputs.labels_for(inputs)).loss.backward()
+                optimiser.step()
+            result[name] = float(sum(parameter.detach().double().abs().sum() for parameter in model.parameters()))
+        except Exception as error:
+            result[name] = str(error)[:500]
+    return result
+
+
 def main(folder):
     accelerator = Accelerator(cpu=True)
-    checks = [gradients, early_stop, resumed, signalled, diverging, validation, continuous, scored, registry]
+    checks = [gradients, early_stop, resumed, signalled, diverging, validation, continuous, scored, registry, trees]
     results = {"processes": accelerator.num_processes}
     for check in checks:
         results[check.__name__] = gather_object([check(folder / check.__name__)])

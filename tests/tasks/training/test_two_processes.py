@@ -128,3 +128,9 @@ def test_a13_every_entry_of_the_registry_trains_on_two_processes(results):
         assert entries
         assert not {name: entry["error"] for name, entry in entries.items() if "error" in entry}
         assert all(entry["step"] >= 3 and math.isfinite(entry["loss"]) for entry in entries.values())
+
+
+def test_a13_models_of_trees_train_without_unused_parameters(results):
+    one, two = results["trees"]
+    assert one == two
+    assert all(isinstance(figure, float) for figure in one.values()), one
