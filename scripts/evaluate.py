@@ -14,13 +14,11 @@ import sys
 from pathlib import Path
 
 from tasks.command_line import exit_status
-from tasks.comparison.summary import summarize
-from tasks.comparison.tables import seeds_text
 from tasks.evaluation.evaluation import EvaluationSettings, evaluate_run
 from tasks.evaluation.processes import process_state
-from tasks.evaluation.report import results_table
+from tasks.evaluation.report import results_tables
 from tasks.evaluation.rows import write_csv_rows, write_json_rows
-from tasks.evaluation.run_folder import read_runs
+from tasks.evaluation.run_folder import read_runs, seeds_together
 from tasks.evaluation.sets import SPLITS
 from tasks.processes import leave_group
 from tasks.publishing.download import local_runs
@@ -147,17 +145,17 @@ def evaluate(arguments: argparse.Namespace) -> None:
             print(f"note: left out: {reason}", file=sys.stderr)
     collected = []
     try:
-        for run in runs:
-            rows = evaluate_run(run, settings)
+        for seeds in seeds_together(runs):
+            rows = []
+            for run in seeds:
+                found = evaluate_run(run, settings)
+                rows += found
+                if state.is_main_process and arguments.output is None:
+                    write_json_rows(run.folder / "results.json", found)
+                    print(f"written: {run.folder / 'results.json'}")
             collected += rows
             if state.is_main_process:
-                print(results_table(rows))
-                if arguments.output is None:
-                    write_json_rows(run.folder / "results.json", rows)
-                    print(f"written: {run.folder / 'results.json'}\n")
-        deviations = seeds_text(summarize(collected))
-        if state.is_main_process and deviations:
-            print(f"{deviations}\n")
+                print(f"{results_tables(rows)}\n")
         if state.is_main_process and arguments.output is not None:
             write = write_csv_rows if arguments.output.suffix == ".csv" else write_json_rows
             write(arguments.output, collected)

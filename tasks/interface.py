@@ -35,6 +35,21 @@ class TaskData:
         return {split: len(examples) for split, examples in self.sets.items()}
 
 
+@dataclass(frozen=True)
+class Grid:
+    """Figures that evaluate.py prints as a table of methods instead of one line each.
+
+    columns: (beginning of the metric's name, set) -> heading; what follows in the name is the method, a line.
+    """
+
+    title: str
+    columns: Mapping[tuple[str, str], str]
+
+    def kinds_of(self, metric: str, name: str) -> list[str]:
+        """The beginnings of this metric of the set called `name` that have a column."""
+        return [kind for kind, of_set in self.columns if of_set == name and metric.startswith(kind)]
+
+
 class Task(Protocol):
     """A task as training, evaluation and comparison see it.
 
@@ -43,6 +58,8 @@ class Task(Protocol):
     scored_splits: the sets that evaluation scores by default, of those that `load_data` knows.
     budget_counts_embeddings: whether a model's budget of parameters includes its token embeddings.
     columns: what tables show, (metric, set) -> heading; legend: what those figures are.
+    grids: how evaluate.py prints what it scores. Without any, all figures are listed; else those of `columns` are, if
+        they are in no grid. All are written.
     """
 
     @property
@@ -59,6 +76,8 @@ class Task(Protocol):
     def columns(self) -> Mapping[tuple[str, str], str]: ...
     @property
     def legend(self) -> str: ...
+    @property
+    def grids(self) -> tuple[Grid, ...]: ...
 
     def load_data(
         self,

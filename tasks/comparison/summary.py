@@ -1,7 +1,7 @@
 """Means and standard deviations over runs that differ in nothing but their seed."""
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from tasks import list_tasks
@@ -49,8 +49,7 @@ def summarize(rows: Iterable[Row]) -> Summary:
     """Groups rows; tasks and models stand in the order of the registry."""
     groups: dict[Condition, dict[Variant, dict[tuple[str, str], list[Row]]]] = {}
     for row in rows:
-        condition = Condition(row.task, row.budget, row.data)
-        variant = Variant(row.model, row.label, row.settings, row.parameters)
+        condition, variant = group_of(row)
         figures = groups.setdefault(condition, {}).setdefault(variant, {})
         figures.setdefault((row.metric, row.set), []).append(row)
     tasks = list_tasks()
@@ -63,13 +62,19 @@ def summarize(rows: Iterable[Row]) -> Summary:
     }
 
 
+def group_of(row: Row) -> tuple[Condition, Variant]:
+    """What rows have in common whose mean can be taken."""
+    variant = Variant(row.model, row.label, row.settings, row.parameters)
+    return Condition(row.task, row.budget, row.data), variant
+
+
 def in_order(variants: Mapping[Variant, Value]) -> list[tuple[Variant, Value]]:
     """The items, models in the order of the registry."""
     models = list_models()
     return sorted(variants.items(), key=lambda item: (_place(item[0].model, models), item[0]))
 
 
-def describe(rows: list[Row]) -> Statistic:
+def describe(rows: Sequence[Row]) -> Statistic:
     """The statistic of one figure over runs."""
     values = [row.value for row in rows if row.value is not None]
     reasons = tuple(sorted({row.note for row in rows if row.value is None}))

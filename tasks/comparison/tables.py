@@ -137,12 +137,12 @@ def _intervals(variant: Variant, figures: Figures, columns: Mapping[tuple[str, s
             continue
         facts = []
         if statistic.lower is not None and statistic.upper is not None and statistic.upper - statistic.lower > 5e-4:
-            facts.append(f"certified within {statistic.lower:.4f} to {statistic.upper:.4f}")
+            facts.append(f"exact value between {statistic.lower:.4f} and {statistic.upper:.4f}")
         if statistic.sampled_inputs:
             facts.append(f"{statistic.sampled_inputs:,} inputs sampled")
         if facts:
-            parts.append(f"{columns[key]} {', '.join(facts)}")
-    return [f"{name_of(variant)}: {'; '.join(parts)}."] if parts else []
+            parts.append(f"{columns[key]}: {', '.join(facts)}")
+    return [f"{name_of(variant)}, {'; '.join(parts)}."] if parts else []
 
 
 def format_statistic(statistic: Statistic | None, runs: int) -> str:
@@ -153,24 +153,6 @@ def format_statistic(statistic: Statistic | None, runs: int) -> str:
     if statistic.standard_deviation is not None:
         text += f" ± {statistic.standard_deviation:.2f}"
     return text if statistic.n == runs else f"{text} (n={statistic.n})"
-
-
-def seeds_text(summary: Summary) -> str:
-    """Every figure of the models that have several runs: mean ± sample standard deviation over the runs."""
-    blocks = []
-    for condition, variants in summary.items():
-        for variant, figures in variants.items():
-            runs = max(statistic.runs for statistic in figures.values())
-            if runs > 1:
-                cells = [(group, metric, format_statistic(value, runs)) for (metric, group), value in figures.items()]
-                title = f"{name_of(variant)} on {condition.task}, mean ± standard deviation of {runs} runs"
-                blocks.append("\n".join([title, f"budget {condition.budget}; {condition.data}", *_columns(cells)]))
-    return "\n\n".join(blocks)
-
-
-def _columns(cells: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in cells]
 
 
 def to_text(tables: list[Table], legend: str) -> str:

@@ -31,6 +31,20 @@ class FinishedRun:
         """What differs from the default configuration and protocol, as text; empty if nothing does."""
         return settings_of(self.arguments)
 
+    @property
+    def condition(self) -> tuple[str, ...]:
+        """What is the same in runs that differ in nothing but their seed."""
+        arguments = self.arguments
+        return arguments["model"], arguments["task"], self.settings, self.finished["budget"], arguments["data"]
+
+
+def seeds_together(runs: Iterable[FinishedRun]) -> list[list[FinishedRun]]:
+    """The runs, those that differ in nothing but their seed in one list."""
+    groups: dict[tuple[str, ...], list[FinishedRun]] = {}
+    for run in runs:
+        groups.setdefault(run.condition, []).append(run)
+    return list(groups.values())
+
 
 def checkpoint_of(folder: Path) -> Path:
     """Where the best checkpoint of a run lies."""

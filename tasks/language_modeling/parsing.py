@@ -93,7 +93,7 @@ def tree_figures(gold: Gold, levels: Sequence[Levels]) -> list[Figure]:
     layers = len(levels[0]) if levels else 0
     middle = middle_layer(layers)
     parsers = {}
-    for number in range(1, layers + 1):
+    for number in sorted(range(1, layers + 1), key=lambda number: number != middle):  # the default comes first
         for method in METHODS:
             name = method if number == middle else f"layer_{number}_{method}"
             parsers[name] = [[level_spans(rows[number - 1], method)] for rows in levels]
@@ -144,6 +144,10 @@ def _over(draws: Sequence[Average]) -> Average:
 
 
 def _note(parser: str, middle: int, layers: int, gold: Gold) -> str:
-    baselines = {**dict.fromkeys(BASELINES, "no model"), "random": f"no model, mean over {RANDOM_DRAWS} draws"}
-    default = f"layer {middle} of {layers}" if parser in METHODS else f"{parser.replace('_', ' ')}, of {layers} layers"
-    return f"{baselines.get(parser, default)}; {gold.note}"
+    if parser in BASELINES:
+        how = "no model"
+    elif parser == "random":
+        how = f"no model, mean over {RANDOM_DRAWS} draws"
+    else:
+        how = f"layer {middle if parser in METHODS else parser.split('_')[1]} of {layers}"
+    return f"{how}; {gold.note}"

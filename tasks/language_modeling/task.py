@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.interface import TaskData
+from tasks.interface import Grid, TaskData
 from tasks.language_modeling.grammar_text import SIZES, grammar_sets, grammar_tree
 from tasks.language_modeling.text import FORMS, NAMES, read_text
 from tasks.tokenization import SPECIAL_TOKENS, UNKNOWN, word_tokenizer
@@ -40,6 +40,16 @@ LEGEND = (
     "all sentences); split and binary: trees from the levels of the middle layer by either method; left, right, "
     "balanced, random: trees that need no model."
 )
+GRIDS = (
+    Grid(
+        "unlabelled F1 of trees",
+        {
+            ("sentence_f1_", "trees"): "sentence F1",
+            ("corpus_f1_", "trees"): "corpus F1",
+            ("sentence_f1_", "trees_10"): "WSJ10",
+        },
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,7 @@ class LanguageModelingTask:
     budget_counts_embeddings = False  # else a large vocabulary would leave nothing for the layers
     columns = COLUMNS
     legend = LEGEND
+    grids = GRIDS
 
     def __post_init__(self) -> None:
         for option, value, allowed in (("text", self.text, FORMS), ("batches", self.batches, BATCHES)):

@@ -60,6 +60,7 @@ class ParaphraseTask:
     budget_counts_embeddings = False  # else a large vocabulary would leave nothing for the layers
     columns = COLUMNS
     legend = LEGEND
+    grids = ()
 
     def __post_init__(self) -> None:
         for option, number in (("levels", self.levels), ("template_levels", self.template_levels)):

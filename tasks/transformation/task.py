@@ -54,6 +54,7 @@ class TransformationTask:
     budget_counts_embeddings = True
     columns = COLUMNS
     legend = LEGEND
+    grids = ()
 
     @property
     def label(self) -> str:

@@ -354,7 +354,11 @@ def test_a_folder_of_runs_is_scored_run_by_run_with_the_deviation(evaluate, ques
     (tmp_path / "tf" / "seed-3" / "finished.json").unlink()
     assert evaluate(tmp_path / "tf", "--sets", "test") == 0
     output = capsys.readouterr()
-    assert "Tf [parameters=15000] on question_formation, mean ± standard deviation of 2 runs" in output.out
+    title, conditions, _, *lines = output.out.split("\nTf (tf) on ")[1].splitlines()
+    assert title == "question_formation, mean ± standard deviation of 2 runs"
+    assert conditions.endswith("; parameters=15000")
+    assert [line.split()[:2] for line in lines].count(["test", "full_accuracy"]) == 1  # no tables of single runs
+    assert "seed-1: " not in output.out
     assert "note: left out: " in output.err
     assert "seed-3 is not finished" in output.err
     for seed in (1, 2):

@@ -7,7 +7,6 @@ from tasks.comparison.summary import Statistic, summarize
 from tasks.comparison.tables import (
     format_statistic,
     make_tables,
-    seeds_text,
     to_csv,
     to_latex,
     to_markdown,
@@ -95,13 +94,3 @@ def test_csv_holds_every_metric_unrounded_beside_the_paper():
     assert float(record["mean"]) == pytest.approx(0.3000615, abs=1e-12)
     assert (record["n"], record["paper"], record["paper_standard_deviation"]) == ("2", "0.318", "0.19")
     assert [r["paper"] for r in records if r["set"] == "test"] == [""]
-
-
-def test_figures_over_seeds_are_told_of_models_with_several_runs():
-    rows = run_rows(1) + run_rows(2, 0.1) + run_rows(1, model="tf", label="Tf")
-    lines = seeds_text(summarize(rows)).splitlines()
-    assert lines[0] == "Tf+Nd on question_formation, mean ± standard deviation of 2 runs"
-    assert lines[1] == "budget 1,000 examples; generated, seed 0"
-    assert ["hierarchical", "full_accuracy", "0.350", "±", "0.07"] in [line.split() for line in lines]
-    assert len(lines) == 2 + len(FIGURES)
-    assert seeds_text(summarize(run_rows(1))) == ""

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.evaluation.run_folder import FinishedRun, read_runs, runs_inside
+from tasks.evaluation.run_folder import FinishedRun, read_runs, runs_inside, seeds_together
 from tasks.training.arguments import TrainingArguments
 from tasks.training.schedule import protocol_for
 from zoo import get_entry
@@ -64,3 +64,14 @@ def test_of_a_folder_of_runs_the_finished_ones_are_read(tmp_path):
     (runs[0] / "finished.json").unlink()
     with pytest.raises(UserError, match=r"seed-1 is not finished.*seed-2 is not finished"):
         read_runs([tmp_path])
+
+
+def test_runs_that_differ_in_their_seed_stand_together():
+    def run(name, **changes):
+        preset = dataclasses.asdict(protocol_for(get_entry("tf").preset))
+        arguments = dataclasses.asdict(TrainingArguments(model="tf", task="passivization", output="run"))
+        arguments |= preset | {"processes": 1, "data": "generated, seed 0"} | changes
+        return FinishedRun(Path(name), arguments, {}, {"budget": "10 examples"})
+
+    runs = [run("a", seed=1), run("b", overrides=["dropout=0.2"]), run("c", seed=2), run("d", data="generated, seed 1")]
+    assert [[run.folder.name for run in group] for group in seeds_together(runs)] == [["a", "c"], ["b"], ["d"]]
