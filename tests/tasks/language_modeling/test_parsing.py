@@ -114,3 +114,14 @@ def test_gold_trees_for_a_model_without_levels_are_an_error(tmp_path):
     settings = EvaluationSettings(trees=str(tmp_path))
     with pytest.raises(UserError, match="levelled has no levels to make trees from"):
         load_task("language_modeling").figures(PlainModel(), TOKENIZER, TaskData({}, ""), list, settings)
+
+
+def test_p05_gold_trees_of_the_grammars_need_no_treebank():
+    from tasks import load_task
+
+    task = load_task("language_modeling")
+    data = task.load_data(sizes={"test": 3}, splits=["test"])
+    figures = by_name(task.figures(LevelledModel(), TOKENIZER, data, list, EvaluationSettings()))
+    assert {"sentence_f1_split", "corpus_f1_split", "sentence_f1_random"} <= set(figures)
+    assert figures["sentence_f1_left"].n == 3
+    assert figures["sentence_f1_left"].note.startswith("no model; trees of the grammars, test set")
