@@ -10,6 +10,7 @@ has levels (on-lstm) are scored against gold trees: --trees, or those of the gra
 
 import argparse
 import contextlib
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -97,7 +98,9 @@ def parse_arguments() -> argparse.Namespace:
         "generated data)",
     )
     parser.add_argument("--beams", type=int, default=defaults.beams, help="paraphrases: beams (default: greedy)")
-    parser.add_argument("--expander", metavar="RUN", help="paraphrases: the run that expands, for --given expanded")
+    parser.add_argument(
+        "--expander", metavar="RUN", help="paraphrases: the run (or USER/NAME) that expands, for --given expanded"
+    )
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help="write the rows of all RUNs here (.json or .csv) instead"
     )
@@ -139,6 +142,9 @@ def settings_of(arguments: argparse.Namespace) -> EvaluationSettings:
 def evaluate(arguments: argparse.Namespace) -> None:
     settings = settings_of(arguments)
     runs, left_out = read_runs(local_runs(arguments.runs))  # all are checked before the first is scored
+    if settings.expander is not None:
+        (expander,) = local_runs([settings.expander])
+        settings = dataclasses.replace(settings, expander=str(expander))
     state = process_state()
     if state.is_main_process:
         for reason in left_out:

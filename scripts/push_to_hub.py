@@ -16,8 +16,8 @@ from transformers.utils import logging
 
 from tasks.command_line import exit_status
 from tasks.evaluation.run_folder import read_run
-from tasks.publishing.folder import rows_of, write_folder
-from tasks.publishing.upload import NotPushed, check_repository, upload
+from tasks.publishing.folder import OPTIONAL, rows_of, write_folder
+from tasks.publishing.upload import NotPushed, Place, check_repository, upload
 
 PAPER = Path(__file__).resolve().parents[1] / "results" / "paper.csv"
 NOT_PUSHED = 3
@@ -29,8 +29,9 @@ def main() -> int:
     if os.environ.get("RANK", "0") != "0":
         return 0  # one process publishes, however many there are
     logging.disable_progress_bar()
-    status = exit_status(lambda: prepare(arguments))
-    return status or push(arguments)
+    place = Place(arguments.repo, arguments.branch)
+    status = exit_status(lambda: prepare(arguments, place))
+    return status or push(arguments, place)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -50,34 +51,31 @@ def folder_of(arguments: argparse.Namespace) -> Path:
     return arguments.dry_run or arguments.run / "hub"
 
 
-def prepare(arguments: argparse.Namespace) -> None:
-    check_repository(arguments.repo)
+def prepare(arguments: argparse.Namespace, place: Place) -> None:
+    check_repository(place.repository)
     run = read_run(arguments.run)
     if not rows_of(run):
         print(
             f"note: not scored yet, the card has no figures: python scripts/evaluate.py {run.folder}", file=sys.stderr
         )
-    write_folder(run, folder_of(arguments), arguments.repo, arguments.license, PAPER)
+    write_folder(run, folder_of(arguments), place, arguments.license, PAPER)
     print(f"written: {folder_of(arguments)}")
 
 
-def push(arguments: argparse.Namespace) -> int:
+def push(arguments: argparse.Namespace, place: Place) -> int:
     if arguments.dry_run is not None:
         return 0
+    folder = folder_of(arguments)
+    later = f"{folder} is complete; give the same command to push it."
+    message = f"Run {arguments.run.resolve().name}"
     try:
-        address = upload(
-            folder_of(arguments),
-            arguments.repo,
-            private=arguments.private,
-            branch=arguments.branch,
-            message=f"Run {arguments.run.name}",
-        )
+        address = upload(folder, place, private=arguments.private, message=message, replaced=OPTIONAL)
     except NotPushed as error:
-        print(
-            f"not pushed: {error}. {folder_of(arguments)} is complete; give the same command to push it.",
-            file=sys.stderr,
-        )
+        print(f"not pushed: {error}. {later}", file=sys.stderr)
         return NOT_PUSHED
+    except KeyboardInterrupt:
+        print(f"interrupted, not pushed. {later}", file=sys.stderr)
+        return 130
     print(f"pushed: {address}")
     return 0
 

@@ -54,7 +54,7 @@ def evaluate_run(run: FinishedRun, settings: EvaluationSettings) -> list[Row]:
 
     def training_set() -> list[Any]:
         sizes = {"train": arguments["train_size"]} if arguments["train_size"] else {}
-        where = {"data_dir": arguments["data_dir"], "seed": arguments["data_seed"]}
+        where = {"data_dir": training_files(run, settings), "seed": arguments["data_seed"]}
         return task.load_data(**where, sizes=sizes, splits=["train"]).sets["train"]
 
     settings = dataclasses.replace(settings, run_folder=run.folder)
@@ -71,9 +71,8 @@ def load_sets(run: FinishedRun, task: Task, settings: EvaluationSettings) -> Tas
             raise UserError(
                 f"{task.name} has no {split} set; allowed for {run.folder}: --sets {' '.join(task.scored_splits)}."
             )
-    data = task.load_data(
-        data_dir=settings.data_dir or arguments["data_dir"], seed=arguments["data_seed"], splits=splits
-    )
+    where = settings.data_dir or training_files(run, settings)
+    data = task.load_data(data_dir=where, seed=arguments["data_seed"], splits=splits)
     description = arguments["data"]
     if not description.startswith(data.description):
         description = f"trained on {description}; scored on {data.description}"
@@ -81,6 +80,22 @@ def load_sets(run: FinishedRun, task: Task, settings: EvaluationSettings) -> Tas
         description += f"; first {settings.limit} lines of each set"
     sets = {split: data.sets[split][: settings.limit] for split in splits}
     return dataclasses.replace(data, sets=sets, description=description)
+
+
+def training_files(run: FinishedRun, settings: EvaluationSettings) -> str | None:
+    """Where the files lie that the run was trained on; None if its data were generated.
+
+    UserError if they are not here: a published run tells their names only, so it needs --data.
+    """
+    recorded: str | None = run.arguments["data_dir"]
+    if recorded is None or (Path(recorded).exists() and not run.is_published):
+        return recorded
+    if settings.data_dir is not None:
+        return settings.data_dir
+    raise UserError(
+        f"{run.folder} was trained on {run.arguments['data']} of {recorded}, which this machine lacks or keeps "
+        "elsewhere; say where they are: --data DIR."
+    )
 
 
 def make_rows(run: FinishedRun, task: Task, model: PreTrainedModel, data: str, figures: list[Figure]) -> list[Row]:

@@ -28,6 +28,18 @@ def figures_of_runs(rows: Sequence[Row]) -> FiguresOfRuns:
     return figures
 
 
+def list_cells(figures: FiguresOfRuns) -> tuple[list[list[str]], list[str]]:
+    """Headings of the columns that are used, a line for each figure; and the numbered notes that the lines refer to."""
+    notes = list(dict.fromkeys(row.note for rows in figures.values() for row in rows if row.note))
+    numbers = {note: f"[{number}]" for number, note in enumerate(notes, start=1)}
+    cells = [list(HEADINGS)]
+    for rows in figures.values():
+        marks = dict.fromkeys(numbers[row.note] for row in rows if row.note)
+        cells.append([*_cells(rows), " ".join(marks)])
+    used = [index for index in range(len(HEADINGS)) if any(line[index] for line in cells[1:])]
+    return [[line[index] for index in used] for line in cells], [f"{number} {note}" for note, number in numbers.items()]
+
+
 def grid_cells(grid: Grid, figures: FiguresOfRuns) -> tuple[list[list[str]], str]:
     """Headings, a line for each method, the numbers of items; and what the notes of all methods share.
 
@@ -75,15 +87,8 @@ def _tables(rows: Sequence[Row]) -> str:
 
 
 def _list(figures: FiguresOfRuns) -> list[str]:
-    notes = list(dict.fromkeys(row.note for rows in figures.values() for row in rows if row.note))
-    numbers = {note: f"[{number}]" for number, note in enumerate(notes, start=1)}
-    cells = [list(HEADINGS)]
-    for rows in figures.values():
-        marks = dict.fromkeys(numbers[row.note] for row in rows if row.note)
-        cells.append([*_cells(rows), " ".join(marks)])
-    used = [index for index in range(len(HEADINGS)) if any(line[index] for line in cells[1:])]
-    lines = _aligned([[line[index] for index in used] for line in cells])
-    return [*lines, *(f"{number} {note}" for note, number in numbers.items())]
+    cells, notes = list_cells(figures)
+    return [*_aligned(cells), *notes]
 
 
 def _aligned(cells: Sequence[Sequence[str]]) -> list[str]:

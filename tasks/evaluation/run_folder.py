@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.files import read_object
-from tasks.training.schedule import protocol_for
+from tasks.training.schedule import Protocol, protocol_for
 from zoo import get_entry
 from zoo.errors import UserError
 
@@ -25,6 +25,11 @@ class FinishedRun:
     def checkpoint(self) -> Path:
         """best/ of a run, or the folder itself if it is one that push_to_hub.py made."""
         return checkpoint_of(self.folder)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether push_to_hub.py made this folder, so that it may have come from another machine."""
+        return self.checkpoint == self.folder
 
     @property
     def settings(self) -> str:
@@ -57,16 +62,22 @@ def settings_of(arguments: dict[str, Any]) -> str:
     for name in ("parameters", "train_size", "validation_size"):
         if arguments[name] is not None:
             changes.append(f"{name}={arguments[name]}")
-    protocol = dataclasses.asdict(protocol_for(get_entry(arguments["model"]).preset))
-    # A run of an earlier version lacks what came into the protocol later.
-    changes += [
-        f"{name}={arguments[name]}" for name in protocol if arguments.get(name, protocol[name]) != protocol[name]
-    ]
+    default = dataclasses.asdict(protocol_for(get_entry(arguments["model"]).preset))
+    used = dataclasses.asdict(protocol_of(arguments))
+    changes += [f"{name}={value}" for name, value in used.items() if value != default[name]]
     if arguments["processes"] != 1:
         changes.append(f"processes={arguments['processes']}")
     if arguments.get("mixed_precision", "no") != "no":
         changes.append(f"mixed_precision={arguments['mixed_precision']}")
     return ", ".join(changes)
+
+
+def protocol_of(arguments: dict[str, Any]) -> Protocol:
+    """The protocol of an arguments.json."""
+    default = protocol_for(get_entry(arguments["model"]).preset)
+    # A run of an earlier version lacks what came into the protocol later.
+    recorded = {name: arguments[name] for name in dataclasses.asdict(default) if name in arguments}
+    return dataclasses.replace(default, **recorded)
 
 
 def runs_inside(path: Path) -> list[Path]:

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 from tasks import load_task
 from tasks.comparison.paper import read_paper
-from tasks.comparison.summary import Figures
+from tasks.comparison.summary import Figures, Statistic
+from tasks.evaluation.report import figures_of_runs, list_cells
 from tasks.evaluation.rows import Row
-from tasks.evaluation.run_folder import FinishedRun
+from tasks.evaluation.run_folder import FinishedRun, protocol_of
+from tasks.publishing.upload import Place
 from tasks.training.arguments import task_options
 from zoo import get_entry
 
@@ -18,30 +19,42 @@ from zoo import get_entry
 LOADING = {
     "strings": (
         "AutoModelForCausalLM",
-        'prompt = tokenizer("<bos> ...", add_special_tokens=False, return_tensors="pt")\n'
-        "output = model.generate(**prompt, max_new_tokens=20)\n"
-        "print(tokenizer.decode(output[0, prompt.input_ids.shape[1] :], skip_special_tokens=True))",
+        'prompt = tokenizer("<bos>", add_special_tokens=False, return_tensors="pt")  # or "<bos>" and the first words\n'
+        "output = model.generate(**prompt, max_new_tokens=50)\n"
+        "print(tokenizer.decode(output[0], skip_special_tokens=True))",
     ),
-    "guided": ("AutoModelForSeq2SeqLM", "# python scripts/paraphrase.py gives it a sentence and a parse"),
-    "expansion": ("AutoModelForSeq2SeqLM", "# python scripts/paraphrase.py --expander gives it a parse and a template"),
+    "guided": (
+        "AutoModelForSeq2SeqLM",
+        "# It reads a text and a parse; scripts/paraphrase.py makes its inputs:\n"
+        '# python scripts/paraphrase.py {place} --sentence "it rains ." --parse "(S (NP (PRP)) (VP (VBZ)) (.))"',
+    ),
+    "expansion": (
+        "AutoModelForSeq2SeqLM",
+        "# It reads a parse and a template; scripts/paraphrase.py makes its inputs:\n"
+        "# python scripts/paraphrase.py RUN --expander {place} --sentence ... --template ... --parser ...",
+    ),
 }
 
 
-def make_card(run: FinishedRun, rows: Sequence[Row], repository: str, licence: str, paper: Path, picture: str) -> str:
-    """The text of README.md, with the figures as model-index metadata too."""
+def make_card(
+    run: FinishedRun, rows: Sequence[Row], place: Place, licence: str, paper: Path, picture: str | None
+) -> str:
+    """The text of README.md, with the figures as model-index metadata too; picture: the file beside it, if any."""
     arguments = run.arguments
     entry = get_entry(arguments["model"])
     task = load_task(arguments["task"], **task_options(arguments.get("task_options")))
-    shown = [row for row in rows if row.value is not None]
     data = ModelCardData(
         license=licence,
         library_name="transformers",
         pipeline_tag="text-generation" if entry.reads == "strings" else None,
         tags=["syntax", "syntax-zoo", entry.family, task.name],
-        model_name=repository.split("/")[-1],
-        eval_results=[evaluation(row, task.label) for row in shown] or None,
+        model_name=place.repository.split("/")[-1],
+        eval_results=[evaluation(row, task.label) for row in rows if row.value is not None] or None,
     )
-    printed = figures_table(shown, paper_figures(paper, task.name, entry.name)) if shown else NOT_SCORED
+    figures = figures_table(rows, paper_figures(paper, task.name, entry.name)) if rows else NOT_SCORED
+    arguments_of_load = [f'"{place.repository}"', "trust_remote_code=True"]
+    if place.branch is not None:
+        arguments_of_load.insert(1, f'revision="{place.branch}"')
     auto, example = LOADING[entry.reads]
     body = BODY.format(
         metadata=data.to_yaml(),
@@ -50,19 +63,23 @@ def make_card(run: FinishedRun, rows: Sequence[Row], repository: str, licence: s
         task=task.label,
         parameters=f"{arguments['parameter_count']:,}",
         citation=entry.citation,
-        data=arguments["data"],
+        data=rows[0].data if rows else arguments["data"],  # of rows: also what they were scored on
+        data_option=" --data DIR    # the files named above" if arguments["data_dir"] else "",
         budget=run.finished["budget"],
         examples=f"{run.progress['examples']:,}",
+        protocol=protocol_of(arguments).describe(),
         seed=arguments["seed"],
         settings=run.settings or "the defaults of its registry entry and protocol",
         code=arguments["code_version"],
-        figures=printed,
+        versions=", ".join(f"{name} {version}" for name, version in arguments["versions"].items()),
+        figures=figures,
         legend=task.legend,
-        repository=repository,
+        place=place.name,
+        load=", ".join(arguments_of_load),
         auto=auto,
-        example=example,
+        example=example.format(place=place.name),
         licence=licence,
-        picture=f"\n![Training]({picture})\n" if (run.folder / "log.jsonl").is_file() else "",
+        picture=f"\n![Training]({picture})\n" if picture else "",
     )
     return str(ModelCard(body))
 
@@ -86,21 +103,21 @@ def paper_figures(paper: Path, task: str, model: str) -> Figures:
 
 
 def figures_table(rows: Sequence[Row], paper: Figures) -> str:
-    lines = ["| metric | set | value | n | paper |", "| --- | --- | ---: | ---: | ---: |"]
-    for row in rows:
-        value = number(row.value)
-        if row.standard_error is not None:
-            value += f" ± {number(row.standard_error)} (standard error)"
-        other: Any = paper.get((row.metric, row.set))
-        beside = f"{other.mean:.3f} ± {other.standard_deviation:.3f} (n={other.n})" if other else ""
-        lines.append(f"| {row.metric} | {row.set} | {value} | {row.n:,} | {beside} |")
-    return "\n".join(lines)
+    """Every figure, with the paper's mean and standard deviation beside it where it has one, and the notes below."""
+    figures = figures_of_runs(rows)
+    (heading, *lines), notes = list_cells(figures)
+    cells = [[*heading, "paper"], ["---"] * (len(heading) + 1)]
+    cells += [[*line, printed(paper.get(key))] for key, line in zip(figures, lines, strict=True)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
+    return "\n\n".join([table, "  \n".join(notes)]).strip()
 
 
-def number(value: float | None) -> str:
-    if isinstance(value, int) or value is None:
-        return str(value)
-    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 or value == 0 else f"{value:.3g}"
+def printed(figure: Statistic | None) -> str:
+    """A figure of the paper, a mean over runs."""
+    if figure is None or figure.mean is None:
+        return ""
+    deviation = f" ± {figure.standard_deviation:.3f}" if figure.standard_deviation is not None else ""
+    return f"{figure.mean:.3f}{deviation} ({figure.n} runs)"
 
 
 NOT_SCORED = "Not scored yet."
@@ -119,8 +136,9 @@ Source: {citation}.
 | budget | {budget} |
 | this checkpoint | lowest validation cross-entropy, after {examples} training examples |
 | seed | {seed} |
+| protocol | {protocol} |
 | settings | {settings} |
-| code | {code} |
+| code | {code}; {versions} |
 {picture}
 ## Figures
 
@@ -133,8 +151,8 @@ Source: {citation}.
 ```python
 from transformers import AutoTokenizer, {auto}
 
-model = {auto}.from_pretrained("{repository}", trust_remote_code=True)
-tokenizer = AutoTokenizer.from_pretrained("{repository}", trust_remote_code=True)
+model = {auto}.from_pretrained({load})
+tokenizer = AutoTokenizer.from_pretrained({load})
 {example}
 ```
 
@@ -143,8 +161,8 @@ The code of the model lies beside its weights. With syntax-zoo installed, `trust
 ## Score again
 
 ```bash
-python scripts/evaluate.py {repository}    # add --data DIR if it was trained on files
-python scripts/compare.py {repository} --paper
+python scripts/evaluate.py {place}{data_option}
+python scripts/compare.py {place} --paper
 ```
 
 Licence: {licence}. Cite the source above.

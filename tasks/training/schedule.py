@@ -29,6 +29,32 @@ class Protocol:
             return 1.0
         return min(step / self.warmup_steps, math.sqrt(self.warmup_steps / step))
 
+    def describe(self) -> str:
+        """The protocol in words, as model cards have it."""
+        size = f"{self.batch_examples:,} examples and " if self.batch_examples is not None else ""
+        parts = [
+            f"Adam, learning rate {self.learning_rate:.3g}",
+            f"batches of at most {size}{self.batch_tokens:,} tokens",
+        ]
+        if self.warmup_steps is not None:
+            parts.append(f"{self.warmup_steps:,} steps of warm-up, then 1/sqrt(step)")
+        if self.gradient_norm is not None:
+            parts.append(f"gradients clipped at an L2 norm of {self.gradient_norm:g}")
+        if self.label_smoothing:
+            parts.append(f"label smoothing {self.label_smoothing:g}")
+        every = "every epoch" if self.checkpoint_examples is None else f"every {self.checkpoint_examples:,} examples"
+        parts.append(f"validation {every}")
+        if self.learning_rate_factor != 1:
+            wait = self.learning_rate_patience
+            parts.append(
+                f"learning rate times {self.learning_rate_factor:g} after {wait} validations without improvement"
+            )
+        if self.stop_patience is not None:
+            parts.append(f"end after {self.stop_patience} without improvement")
+        if self.epochs is not None:
+            parts.append(f"at most {self.epochs:,} epochs")
+        return "; ".join(parts)
+
 
 def guig_peak(warmup_steps: int) -> float:
     """The rate 2.0 width^-0.5 min(step^-0.5, step warmup^-1.5) of the authors, at its peak and their width of 256."""
