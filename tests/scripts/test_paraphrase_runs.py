@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.scripts.tiny_runs import ROOT
+from tests.scripts.tiny_runs import ROOT, WITHOUT_NETWORK
 
 SIZES = {
     "guig": ["hidden_size=8", "inner_size=12", "key_size=4", "value_size=4", "text_layers=1", "syntax_layers=1",
@@ -20,7 +20,8 @@ SIZES = {
 
 
 def script(name, *arguments):
-    command = [sys.executable, ROOT / "scripts" / name, *map(str, arguments)]
+    """Runs a script that is refused every connection (H13)."""
+    command = [sys.executable, "-c", WITHOUT_NETWORK, ROOT / "scripts" / name, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout

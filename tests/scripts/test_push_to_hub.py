@@ -2,16 +2,20 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import huggingface_hub.constants
 import pytest
 from huggingface_hub import ModelCard
 
+from scripts import compare, evaluate, push_to_hub
 from tests.scripts import tiny_runs
-from tests.scripts.tiny_runs import ROOT, contents
-from tests.tasks.publishing.fake_hub import fake_hub
+from tests.scripts.tiny_runs import ROOT, WITHOUT_NETWORK, contents
+from tests.tasks.publishing.fake_hub import fake_hub, log_in, send_to
 
 REPOSITORY = "someone/tf-questions"
 COMPLETE = {
@@ -19,140 +23,267 @@ COMPLETE = {
     "generation_config.json", "log.jsonl", "model.safetensors", "modeling_stack_transformer.py", "progress.json",
     "results.json", "state_cache.py", "tokenizer.json", "tokenizer_config.json", "training.png",
 }  # fmt: skip
+NOWHERE = "http://127.0.0.1:9"
+PUSH = ROOT / "scripts" / "push_to_hub.py"
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory) -> Path:
+def trained(tmp_path_factory) -> Path:
+    """A run, scored by a process that is refused every connection (H13)."""
     folder = tmp_path_factory.mktemp("published") / "run"
     process = tiny_runs.start(*tiny_runs.TINY, *tiny_runs.BUDGET, "--score-during", "--output", folder)
     assert process.wait() == 0, process.stderr.read()
-    assert script("evaluate.py", folder, "--limit", "30").returncode == 0
+    command = [sys.executable, "-c", WITHOUT_NETWORK, ROOT / "scripts" / "evaluate.py", folder, "--limit", "30"]
+    assert subprocess.run(list(map(str, command)), env=os.environ | {"HF_HUB_OFFLINE": "1"}).returncode == 0
     return folder
 
 
-def script(name, *arguments, cwd=None, **environment):
-    variables = {key: value for key, value in os.environ.items() if key not in ("HF_TOKEN", "HF_HUB_OFFLINE")}
-    return subprocess.run(
-        [sys.executable, ROOT / "scripts" / name, *map(str, arguments)],
-        env={**variables, "PYTHONPATH": str(ROOT), **environment},
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-    )
+@pytest.fixture
+def run(trained, tmp_path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "run"))
 
 
-def push(run, *arguments, home, hub=None, **environment):
-    """push_to_hub.py with a home of its own, and the server's address and a token if there is one."""
-    reached = {"HF_ENDPOINT": hub.address, "HF_TOKEN": "hf_secret"} if hub else {}
-    return script("push_to_hub.py", run, "--repo", REPOSITORY, *arguments, HF_HOME=str(home), **reached, **environment)
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """Runs a script's main in this process, in a folder of its own: exit status, stdout, lines of stderr."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+
+    def main(script, *arguments):
+        monkeypatch.setattr(sys, "argv", [f"scripts/{script.__name__}.py", *map(str, arguments)])
+        status = script.main()
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err.splitlines()
+
+    return main
 
 
-def test_h11_a_dry_run_writes_everything_and_reaches_nothing(run, tmp_path):
-    done = push(run, "--dry-run", tmp_path / "out", home=tmp_path, HF_HUB_OFFLINE="1")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert {path.name for path in (tmp_path / "out").iterdir()} >= COMPLETE
-    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
+@pytest.fixture
+def push(call, run):
+    return lambda *arguments: call(push_to_hub, run, "--repo", REPOSITORY, *arguments)
+
+
+@pytest.fixture
+def hub(monkeypatch, call):
+    with fake_hub() as hub:
+        log_in(hub, monkeypatch)
+        yield hub
+
+
+def names(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def values(folder):
+    return [row["value"] for row in json.loads((folder / "results.json").read_text())]
+
+
+def test_h07_h11_a_dry_run_writes_everything_and_reaches_nothing(run, push, hub, tmp_path):
+    for _ in range(2):  # the second replaces the first
+        assert push("--dry-run", tmp_path / "out") == (0, f"written: {tmp_path / 'out'}\n", [])
+        assert names(tmp_path / "out") >= COMPLETE
+    assert hub.requests == []
+    assert [name for name in names(tmp_path) if name.endswith(".tmp")] == []
     tokenizer = json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())
-    assert tokenizer["tokenizer_class"] == "PreTrainedTokenizerFast"  # H07: a name that every version knows
+    assert tokenizer["tokenizer_class"] == "PreTrainedTokenizerFast"  # a name that every version knows
 
 
-def test_the_card_says_what_was_trained_and_measured(run, tmp_path):
-    push(run, "--dry-run", tmp_path / "out", "--license", "mit", home=tmp_path)
+def test_no_path_of_this_machine_is_published(run, push, tmp_path):
+    arguments = json.loads((run / "arguments.json").read_text())
+    (run / "arguments.json").write_text(json.dumps(arguments | {"data_dir": str(tmp_path / "secret" / "mine")}))
+    assert push("--dry-run", tmp_path / "out")[0] == 0
+    for path in (tmp_path / "out").iterdir():
+        assert str(tmp_path.parent).encode() not in path.read_bytes(), path.name
+    assert json.loads((tmp_path / "out" / "arguments.json").read_text())["data_dir"] == "mine"
+    assert {row["run"] for row in json.loads((tmp_path / "out" / "results.json").read_text())} == {REPOSITORY}
+
+
+def test_the_card_says_what_was_trained_and_measured(run, push, tmp_path):
+    push("--dry-run", tmp_path / "out", "--license", "mit", "--branch", "seed-1")
     card = ModelCard.load(tmp_path / "out" / "README.md")
-    rows = [row for row in json.loads((run / "results.json").read_text()) if row["value"] is not None]
+    rows = json.loads((run / "results.json").read_text())
     found = [(result.metric_type, result.dataset_split, result.metric_value) for result in card.data.eval_results]
-    assert sorted(found) == sorted((row["metric"], row["set"], row["value"]) for row in rows)
+    assert sorted(found) == sorted(
+        (row["metric"], row["set"], row["value"]) for row in rows if row["value"] is not None
+    )
+    assert all(re.search(r"n=\d", result.metric_name) for result in card.data.eval_results)
     assert (card.data.license, card.data.library_name) == ("mit", "transformers")
-    for text in ("# Tf on question formation", "1,000 examples", "| seed | 1 |", REPOSITORY, "0.005 ± 0.010 (n=5)"):
+    for text in (
+        "# Tf on question formation",
+        "Bearing Syntactic Fruit",
+        "1,000 examples",
+        "| seed | 1 |",
+        "Adam, learning rate 0.0007; batches of at most 512 tokens; gradients clipped at an L2 norm of 10; validation "
+        "every 200 examples; learning rate times 0.5 after 2 validations without improvement; end after 3",
+        "0.005 ± 0.010 (5 runs)",  # of the paper
+        "[1] eos counted",
+        f"evaluate.py {REPOSITORY}@seed-1",
+        "![Training](training.png)",
+    ):
         assert text in card.text
-    assert str(run.parent) not in card.content + (tmp_path / "out" / "arguments.json").read_text()
+    assert card.text.count("| generalization |") == sum(row["set"] == "generalization" for row in rows)
 
 
-def test_a_push_creates_the_repository_and_commits_every_file_at_once(run, tmp_path):
-    with fake_hub() as hub:
-        done = push(run, "--private", home=tmp_path, hub=hub)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines()[-1].startswith(f"pushed: {hub.address}/{REPOSITORY}/commit/")
-        assert hub.private == {REPOSITORY: True}
-        files = hub.repositories[REPOSITORY]["main"]
-        assert files == {path.name: content for path, content in contents(run / "hub").items()}
-        assert files.keys() >= COMPLETE
-        assert sum("/commit/" in request for request in hub.requests) == 1
-        again = push(run, "--branch", "second", home=tmp_path, hub=hub)
-        assert again.returncode == 0, again.stderr
-        assert hub.repositories[REPOSITORY]["second"].keys() >= COMPLETE
+def test_the_code_on_the_card_runs(push, tmp_path):
+    push("--dry-run", tmp_path / "out")
+    text = (tmp_path / "out" / "README.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert code.count(REPOSITORY) == 2
+    exec(code.replace(REPOSITORY, str(tmp_path / "out")), {})
 
 
-@pytest.mark.parametrize("stage", ["/api/repos/create", "/preupload/", "/commit/"])
-def test_a_failure_in_the_middle_keeps_the_folder_and_commits_nothing(run, tmp_path, stage):
-    with fake_hub() as hub:
-        hub.fail = stage
-        done = push(run, home=tmp_path, hub=hub)
-        assert done.returncode == 3
-        line = done.stderr.splitlines()[-1]
-        assert line.startswith("not pushed: the Hub refused:")
-        assert line.endswith(f"{run / 'hub'} is complete; give the same command to push it.")
-        assert not hub.repositories.get(REPOSITORY, {"main": {}})["main"]
-        assert {path.name for path in (run / "hub").iterdir()} >= COMPLETE
-        hub.fail = None
-        assert push(run, home=tmp_path, hub=hub).returncode == 0
+def test_a_run_that_is_not_scored_says_so(run, push, tmp_path):
+    (run / "results.json").unlink()
+    status, _, lines = push("--dry-run", tmp_path / "out")
+    assert status == 0
+    assert lines[0].startswith("note: not scored yet")
+    assert "Not scored yet." in (tmp_path / "out" / "README.md").read_text()
+    assert "results.json" not in names(tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("environment", "reason"),
-    [
-        ({}, "there is no token"),
-        ({"HF_TOKEN": "hf_secret", "HF_HUB_OFFLINE": "1"}, "offline mode is on"),
-        ({"HF_TOKEN": "hf_secret", "HF_ENDPOINT": "http://127.0.0.1:9"}, "no connection to the Hub"),
-    ],
-)
-def test_without_token_or_network_the_folder_is_complete(run, tmp_path, environment, reason):
-    done = push(run, home=tmp_path, **environment)
-    assert done.returncode == 3
-    line = done.stderr.splitlines()[-1]
-    assert line.startswith(f"not pushed: {reason}")
-    assert {path.name for path in (run / "hub").iterdir()} >= COMPLETE
-
-
-def test_only_one_of_several_processes_publishes(run, tmp_path):
-    with fake_hub() as hub:
-        done = push(run, home=tmp_path, hub=hub, RANK="1", WORLD_SIZE="2")
-        assert (done.returncode, done.stdout, hub.requests) == (0, "", [])
+def test_a_push_creates_the_repository_and_commits_every_file_at_once(run, push, hub):
+    status, out, _ = push("--private")
+    assert status == 0
+    assert out.splitlines()[-1].startswith(f"pushed: {hub.address}/{REPOSITORY}/commit/")
+    assert hub.private == {REPOSITORY: True}
+    files = {name: content for name, content in hub.repositories[REPOSITORY]["main"].items() if name[0] != "."}
+    assert files == {path.name: content for path, content in contents(run / "hub").items()}
+    assert files.keys() >= COMPLETE
+    assert sum("/commit/" in request for request in hub.requests) == 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("fault", "reason"),
     [
-        (["--repo", "name-alone"], "allowed: USER/NAME"),
-        (["--repo", "a/b/c"], "--repo is 'a/b/c'"),
-        (["--dry-run", "taken"], "holds something else"),
+        ("token", "there is no token"),
+        ("offline", "offline mode is on"),
+        ("network", "no connection to the Hub"),
+        ("middle", "the Hub refused: Client error '413"),
     ],
 )
-def test_bad_input_is_one_line(run, tmp_path, arguments, message):
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "thesis.txt").write_text("mine")
-    done = script("push_to_hub.py", run, "--repo", REPOSITORY, *arguments, cwd=tmp_path, HF_HOME=str(tmp_path))
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert (tmp_path / "taken" / "thesis.txt").read_text() == "mine"
+def test_what_is_not_pushed_is_complete_here(run, push, hub, monkeypatch, fault, reason):
+    with monkeypatch.context() as patch:
+        if fault == "token":
+            patch.delenv("HF_TOKEN")
+        if fault == "offline":
+            patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        if fault == "network":
+            send_to(NOWHERE, patch)
+        hub.fail = "/commit/" if fault == "middle" else None
+        status, _, lines = push()
+    assert status == 3
+    assert lines[-1].startswith(f"not pushed: {reason}")
+    assert lines[-1].endswith(f"{run / 'hub'} is complete; give the same command to push it.")
+    assert names(run / "hub") >= COMPLETE
+    assert not hub.repositories.get(REPOSITORY, {"main": {}})["main"].keys() & COMPLETE
+    hub.fail = None
+    assert push()[0] == 0
+    assert hub.repositories[REPOSITORY]["main"].keys() >= COMPLETE
 
 
-def test_evaluate_and_compare_take_hub_names_and_published_folders(run, tmp_path):
-    with fake_hub() as hub:
-        assert push(run, home=tmp_path, hub=hub).returncode == 0
-        reached = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path), "cwd": tmp_path}
-        done = script("evaluate.py", REPOSITORY, "--limit", "30", **reached)
-        assert done.returncode == 0, done.stderr
-        fetched = tmp_path / "hub" / REPOSITORY.replace("/", "--")
-        own, again = (json.loads((folder / "results.json").read_text()) for folder in (run, fetched))
-        assert [row["value"] for row in again] == [row["value"] for row in own]
-        done = script("compare.py", REPOSITORY, **reached)
-        assert done.returncode == 0, done.stderr
-        missing = script("evaluate.py", "someone/else", **reached)
-        assert missing.returncode == 2
-        assert missing.stderr.startswith("error: someone/else is no path here, and the Hub does not give it")
-    done = script("compare.py", REPOSITORY, HF_HOME=str(tmp_path), cwd=tmp_path, HF_HUB_OFFLINE="1")
-    assert done.returncode == 0, done.stderr  # from the copy that was fetched
+def test_ctrl_c_while_pushing_is_a_line_and_status_130(run, push, hub, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(push_to_hub, "upload", interrupt)
+    status, _, lines = push()
+    assert (status, lines[-1][:23]) == (130, "interrupted, not pushed")
+    assert names(run / "hub") >= COMPLETE
+
+
+@pytest.mark.slow
+def test_of_several_processes_one_publishes_and_none_waits(run, hub, tmp_path):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", PUSH, run]
+    environment = os.environ | hub.environment(tmp_path) | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*map(str, command), "--repo", REPOSITORY], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("pushed: ") == 1
+    assert sum("/commit/" in request for request in hub.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("repository", "message"), [("name-alone", "allowed: USER/NAME"), ("a/b/c", "--repo is 'a/b/c'")]
+)
+def test_a_bad_name_is_one_line(call, run, repository, message):
+    status, _, (line,) = call(push_to_hub, run, "--repo", repository)
+    assert status == 2
+    assert message in line
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_folder_that_holds_anything_else_is_left_alone(push, tmp_path, published):
+    folder = tmp_path / "taken"
+    if published:
+        push("--dry-run", folder)
+    folder.mkdir(exist_ok=True)
+    for name in ("README.md", "thesis.txt"):
+        (folder / name).write_text("mine")
+    (folder / "code").mkdir()
+    before = contents(folder)
+    status, _, (line,) = push("--dry-run", folder)
+    assert (status, contents(folder)) == (2, before)
+    assert "holds something else than a published run" in line
+    assert "thesis.txt" in line
+
+
+def test_evaluate_and_compare_take_names_of_the_hub(run, push, hub, call):
+    assert push()[0] == 0
+    copy = Path("hub", REPOSITORY.replace("/", "--"))
+    assert call(compare, REPOSITORY, "--rows", "published.csv")[0] == 0
+    assert values(copy) == values(run)
+    assert REPOSITORY in Path("published.csv").read_text()
+    assert call(evaluate, REPOSITORY, "--limit", "5")[0] == 0
+    own = values(copy)
+    assert own != values(run)
+    fetched = len(hub.requests)
+    status, _, notes = call(compare, REPOSITORY)
+    assert (status, values(copy)) == (0, own)  # what was scored here is not overwritten by what is published
+    assert notes[0] == f"note: {copy}/results.json is of this machine; remove it for the published figures"
+    assert not [request for request in hub.requests[fetched:] if request.startswith("GET /someone")]  # nothing anew
+
+
+def test_evaluate_takes_a_branch_and_names_what_is_not_there(push, hub, call):
+    assert push("--branch", "seed-1")[0] == 0
+    assert call(evaluate, f"{REPOSITORY}@seed-1", "--limit", "5", "--sets", "test")[0] == 0
+    for name in (f"{REPOSITORY}@seed-2", "someone/else"):
+        status, _, lines = call(evaluate, name)
+        assert status == 2
+        assert lines[-1].startswith(f"error: {name} is no path here, and the Hub does not give it")
+    hub.repositories["someone/bert"] = {"main": {"config.json": b"{}"}}
+    status, _, lines = call(evaluate, "someone/bert")
+    assert (status, lines[-1]) == (2, "error: someone/bert is on the Hub, but it is no run that push_to_hub.py pushed.")
+
+
+def test_without_network_the_copy_is_used_or_the_name_is_told(push, hub, call, monkeypatch):
+    assert push()[0] == 0
+    assert call(compare, REPOSITORY)[0] == 0
+    send_to(NOWHERE, monkeypatch)
+    assert call(compare, REPOSITORY)[0] == 0
+    status, _, lines = call(compare, "someone/else")
+    assert status == 2
+    assert lines[-1].startswith("error: someone/else is no path here, and the Hub does not give it")
+
+
+def test_a_published_run_on_files_asks_for_them(run, push, call, tmp_path):
+    arguments = json.loads((run / "arguments.json").read_text())
+    changed = arguments | {"data_dir": "/home/someone/mine", "data": "files q.train, q.dev"}
+    (run / "arguments.json").write_text(json.dumps(changed))
+    push("--dry-run", tmp_path / "out")
+    assert " --data DIR" in (tmp_path / "out" / "README.md").read_text()
+    Path("mine").mkdir()  # a stranger's folder of the same name is not taken for it
+    for folder in (run, tmp_path / "out"):
+        status, _, lines = call(evaluate, folder)
+        assert status == 2
+        assert f"{folder} was trained on files q.train, q.dev" in lines[-1]
+        assert lines[-1].endswith("--data DIR.")
+    for suffix in ("dev", "test", "gen"):
+        Path("mine", f"q.{suffix}").write_text("some newts do smile . quest\tdo some newts smile ?\n")
+    assert call(evaluate, tmp_path / "out", "--data", "mine")[0] == 0
 
 
 def test_a15_four_runs_at_once_with_one_home_all_finish_with_the_right_scores(run, tmp_path):
@@ -160,5 +291,5 @@ def test_a15_four_runs_at_once_with_one_home_all_finish_with_the_right_scores(ru
     environment = os.environ | {"HOME": str(tmp_path), "HF_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
     processes = [subprocess.Popen([*command, tmp_path / f"{i}.json"], env=environment) for i in range(4)]
     assert [process.wait() for process in processes] == [0] * 4
-    written = [json.loads((tmp_path / f"{i}.json").read_text()) for i in range(4)]
-    assert written == [json.loads((run / "results.json").read_text())] * 4
+    expected = [row | {"run": str(run)} for row in json.loads((run / "results.json").read_text())]
+    assert [json.loads((tmp_path / f"{i}.json").read_text()) for i in range(4)] == [expected] * 4

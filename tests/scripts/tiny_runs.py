@@ -12,6 +12,15 @@ SCRIPT = ROOT / "scripts" / "train.py"
 TINY = ["--model", "tf", "--task", "question_formation", "--set", "hidden_size=8", "--train-size", "300"]
 TINY += ["--validation-size", "50", "--batch-tokens", "512", "--checkpoint-examples", "200", "--threads", "1"]
 BUDGET = ["--max-examples", "1000"]
+# A program that runs a script with its arguments and refuses every connection.
+WITHOUT_NETWORK = """
+import runpy, socket, sys
+def refuse(*arguments):
+    raise AssertionError("the network was asked")
+socket.socket.connect = refuse
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 def start(*arguments):

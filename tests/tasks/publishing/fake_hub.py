@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
+import huggingface_hub.hf_api
+import transformers.utils.hub
+
 TOKEN = "hf_secret"
 UNGUARDED = ("/api/validate-yaml", "/large/")  # asked for without a token
 
@@ -184,3 +187,20 @@ def described(path, content):
 def revision(files):
     names = sorted((path, described(path, content)["oid"]) for path, content in files.items())
     return hashlib.sha1(json.dumps(names).encode()).hexdigest()
+
+
+def log_in(hub, monkeypatch):
+    """Makes the client of this process, whatever it has imported, reach the server with a token."""
+    send_to(hub.address, monkeypatch)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+
+
+def send_to(address, monkeypatch):
+    """Requests of this process's client go to this address; the library reads HF_ENDPOINT but once."""
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", address)
+    template = address + "/{repo_id}/resolve/{revision}/{filename}"
+    monkeypatch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    for api in (huggingface_hub.hf_api.api, transformers.utils.hub.hf_api()):
+        monkeypatch.setattr(api, "endpoint", address)

@@ -1,10 +1,9 @@
 """The way to the Hub, with the library's own client and a server that stands for the Hub."""
 
-import huggingface_hub.constants
 import pytest
 
 from tasks.publishing.upload import NotPushed, Place, upload
-from tests.tasks.publishing.fake_hub import TOKEN, fake_hub
+from tests.tasks.publishing.fake_hub import fake_hub, log_in
 
 REPOSITORY = "someone/tf"
 FILES = {"README.md": b"# Tf\n", "config.json": b"{}", "model.safetensors": bytes(range(256)) * 9}
@@ -14,10 +13,7 @@ STAGES = ["/api/repos/create", "/preupload/", "/info/lfs/", "/large/", "/commit/
 @pytest.fixture
 def hub(monkeypatch):
     with fake_hub() as hub:
-        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", hub.address)
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_XET", True)
-        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        log_in(hub, monkeypatch)
         yield hub
 
 
