@@ -106,7 +106,7 @@ def figures_table(rows: Sequence[Row], paper: Figures) -> str:
     """Every figure, with the paper's mean and standard deviation beside it where it has one, and the notes below."""
     figures = figures_of_runs(rows)
     (heading, *lines), notes = list_cells(figures)
-    cells = [[*heading, "paper"], ["---"] * (len(heading) + 1)]
+    cells = [[*heading, "paper (to convergence)"], ["---"] * (len(heading) + 1)]
     cells += [[*line, printed(paper.get(key))] for key, line in zip(figures, lines, strict=True)]
     table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
     return "\n\n".join([table, "  \n".join(notes)]).strip()

@@ -63,8 +63,8 @@ def upload(folder: Path, place: Place, *, private: bool, message: str, replaced:
     except HfHubHTTPError as error:
         raise NotPushed(f"the Hub refused: {first_line(error)}") from None
     except Exception as error:  # the errors of whichever package the client reaches the network with
-        cause = f" ({first_line(error.__cause__)})" if error.__cause__ else ""
-        raise NotPushed(f"no connection to the Hub, or it broke: {first_line(error)}{cause}") from None
+        lines = dict.fromkeys(first_line(each) for each in (error, error.__cause__) if each is not None)
+        raise NotPushed(f"no connection to the Hub, or it broke: {': '.join(lines)}") from None
     return commit.commit_url
 
 
